@@ -1,0 +1,83 @@
+/* hr-element-private.h: the element object, as parser and scheduler see it */
+#pragma once
+#include "hr-element.h"
+#include "hr-pipeline.h"
+
+typedef struct _HrLink HrLink;
+typedef struct _HrRun HrRun; /* an element's part of a running pipeline: hr-run.h */
+
+typedef enum { HR_ON_ERROR_DEFAULT, HR_ON_ERROR_FAIL, HR_ON_ERROR_SKIP } HrOnError;
+
+/* What every element has. The fields are filled by the property rows in hr-element.c; 0 in
+ * workers, window, queue_items, queue_bytes means: not set, the scheduler chooses. All but name and
+ * ordered are live: read them with hr_live_uint(). */
+typedef struct {
+  char *name;
+  guint64 workers;
+  guint64 window;
+  gboolean ordered;
+  guint64 queue_items;
+  guint64 queue_bytes;
+  gint on_error;    /* HrOnError */
+  char *max_errors; /* NULL: no limit; "10" or "1%" */
+} HrCommon;
+
+struct _HrElement {
+  GObject parent_instance;
+  const HrElementDef *def;
+  gpointer self; /* the element's own struct, def->self_size bytes */
+  HrCommon common;
+  HrPipeline *pipeline; /* not owned; NULL until added */
+  guint index;          /* in the pipeline */
+  gsize offset;         /* in the text, for errors */
+  gboolean frozen;      /* start() was called: only live properties may change */
+  GPtrArray *inputs;    /* HrLink, by pad; owned by the pipeline */
+  GPtrArray *outputs;
+  HrRun *run;           /* while the pipeline runs */
+};
+
+typedef struct {
+  GObjectClass parent_class;
+  const HrElementDef *def;
+} HrElementClass;
+
+/* hr-element.c */
+/* a new element with all defaults set; name NULL: none yet. (transfer full) */
+HrElement *hr_element_new (const HrElementDef *def);
+/* the properties every element has; index 0 is "name" */
+extern const HrProp hr_common_props[];
+/* (transfer none) (nullable): the row of the element's own or common property, and its place */
+const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *field);
+
+/* hr-prop.c: rows and values, for elements and for the pipeline itself */
+/* "max_bytes" as "max-bytes", interned */
+const char *hr_prop_name (const HrProp *prop);
+void hr_props_init (gpointer self, const HrProp *props);
+void hr_props_clear (gpointer self, const HrProp *props);
+/* sets from text; HR_PARSE_ERROR_BAD_VALUE or _OUT_OF_RANGE, one line that tells type and range */
+gboolean hr_prop_set_string (gpointer self, const HrProp *prop, const char *value, GError **error);
+/* canonical text of the value, unquoted; (transfer full) (nullable) */
+char *hr_prop_get_string (gconstpointer self, const HrProp *prop);
+gboolean hr_prop_is_default (gconstpointer self, const HrProp *prop);
+const HrProp *hr_props_find (const HrProp *props, const char *name);
+/* GObject: one GParamSpec a row, ids from first_id */
+void hr_props_install (GObjectClass *klass, const HrProp *props, guint first_id);
+void hr_prop_set_value (gpointer self, const HrProp *prop, const GValue *value);
+void hr_prop_get_value (gconstpointer self, const HrProp *prop, GValue *value);
+
+/* hr-pipeline.c: how the parser builds a graph */
+HrPipeline *hr_pipeline_new (void);
+/* takes @element; its name must be set and free */
+void hr_pipeline_add (HrPipeline *pipeline, HrElement *element);
+/* the next free output of @from to the next free input of @to */
+void hr_pipeline_link (HrPipeline *pipeline, HrElement *from, HrElement *to);
+extern const HrProp hr_pipeline_props[];
+/* the struct that hr_pipeline_props fills */
+gpointer hr_pipeline_get_settings (HrPipeline *pipeline);
+
+/* hr-check.c: fields, pads, circles; after parsing, and for graphs built otherwise. @where of the
+ * error's element is put in @culprit */
+gboolean hr_pipeline_check (HrPipeline *pipeline, HrElement **culprit, GError **error);
+
+/* hr-live.c: a live property of a running element has changed */
+void hr_element_live_changed (HrElement *element);

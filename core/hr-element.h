@@ -1,0 +1,217 @@
+/* hr-element.h: what an element is: a const table, and the services its functions may use */
+#pragma once
+#include "hr-buffer.h"
+#include "hr-error.h"
+#include "hr-plan.h"
+#include "hr-prop.h"
+
+G_BEGIN_DECLS
+
+/**
+ * HrElement:
+ *
+ * An element in a pipeline: a GObject with the properties of its table and those every element has
+ * (name workers window ordered queue-items queue-bytes on-error max-errors).
+ */
+typedef struct _HrElement HrElement;
+#define HR_TYPE_ELEMENT (hr_element_get_type ())
+#define HR_ELEMENT_CAST(o) (G_TYPE_CHECK_INSTANCE_CAST ((o), HR_TYPE_ELEMENT, HrElement))
+#define HR_IS_ELEMENT(o) (G_TYPE_CHECK_INSTANCE_TYPE ((o), HR_TYPE_ELEMENT))
+GType hr_element_get_type (void);
+
+/* "imagedecode", and "imagedecode0" or what name= says; (transfer none) */
+const char *hr_element_get_factory (HrElement *element);
+const char *hr_element_get_name (HrElement *element);
+
+/* what a call to an element's function may use; valid during the call, only in its thread */
+typedef struct _HrOut HrOut;
+/* one buffer inside an asynchronous element, from submit to hr_ticket_done() */
+typedef struct _HrTicket HrTicket;
+
+typedef enum {
+  HR_FLOW_MORE,  /* call me again */
+  HR_FLOW_END,   /* that was the last */
+  HR_FLOW_ERROR  /* the error is set */
+} HrFlow;
+
+typedef enum {
+  HR_PARALLEL_NO, /* one thread: state between buffers lives in the worker */
+  HR_PARALLEL_YES /* workers=N; order is kept by the core */
+} HrParallel;
+
+typedef enum {
+  HR_JOIN_ZIP,    /* one buffer of each input, merged; ends when any input ends */
+  HR_JOIN_CONCAT, /* the first input to its end, then the next; ends when all ended */
+  HR_JOIN_ANY     /* whatever comes; ends when all ended */
+} HrJoin;
+
+/**
+ * HrElementDef:
+ *
+ * The table that is an element. Everything but name, summary and one of the functions that make its
+ * kind is optional. In all functions `self` is the struct that the properties fill, constant while
+ * the pipeline runs; `shared` is zeroed memory of shared_size for all workers of one run (put a
+ * lock in it); `worker` is zeroed memory of worker_size for one of them, and is `shared` itself
+ * when worker_size is 0.
+ *
+ * Kinds, by the function that is set:
+ * @create: source. Called again and again until it says HR_FLOW_END; each call may push some
+ *   buffers and should return after at most a few MB, or when it would wait (see hr_out_sleep()).
+ * @process: transform. Gets @in to keep; pushes any number of buffers.
+ * @each with @each_field: called once a member of a list field, spread over the workers, put
+ *   together again by the core. Gets the member in *@member (yours) and replaces it.
+ *   @prepare, if set, is called once a sample before that, by one worker.
+ * @submit with @poll: asynchronous. One thread (io-threads) keeps many tickets in flight. submit()
+ *   must not wait. poll() waits at most @timeout_ms (-1: for ever) for its own descriptors or for
+ *   @wake_fd to become readable, and finishes tickets with hr_ticket_done(). Never waits for
+ *   anything else.
+ * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may choose).
+ * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
+ * @consume: sink.
+ * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.
+ * @pushable: a source without a function of its own: hr_pipeline_push() gives it buffers.
+ */
+typedef struct _HrElementDef HrElementDef;
+struct _HrElementDef {
+  gsize abi_size; /* stamped by HR_ELEMENT */
+  const char *name;
+  const char *summary;         /* half a sentence, no full stop */
+  const char *description;     /* a paragraph: what it does, shapes, dtypes, errors, sources */
+  const char *const *examples; /* NULL-terminated pipelines, run by the tests */
+
+  /* Fields: "images:encoded, conversation". `needs`: what must arrive. `gives`: what it adds, or
+   * changes the form of. `takes`: what it removes. All others pass. The word "batch" stands for
+   * being a batch. */
+  const char *needs;
+  const char *gives;
+  const char *takes;
+
+  gsize self_size;
+  gsize shared_size;
+  gsize worker_size;
+  const HrProp *props;
+
+  HrParallel parallel;
+  gboolean light;       /* takes microseconds at most: no CPU permit is asked for it */
+  gboolean waits;       /* sleeps or waits rather than computes: no CPU permit either */
+  gboolean takes_holes; /* process() wants to see the holes; else they pass around it */
+  gboolean stamps;      /* its output is samples, its input was not: numbers start here */
+  gboolean pullable;
+  gboolean pushable;
+  gboolean network;     /* waits for a network: for the verdict */
+  gboolean trains;      /* a sink that stands for the trainer: its consume() is the step */
+
+  /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
+  gboolean (*check) (gconstpointer self, GError **error);
+  gboolean (*start) (gconstpointer self, gpointer shared, HrElement *element, GError **error);
+  void (*stop) (gconstpointer self, gpointer shared);
+  gboolean (*worker_start) (gconstpointer self, gpointer shared, gpointer worker, GError **error);
+  void (*worker_stop) (gconstpointer self, gpointer worker);
+
+  HrFlow (*create) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
+  gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+  /* transforms that hold buffers back: the input has ended */
+  gboolean (*finish) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
+
+  const char *each_field; /* "images" */
+  const char *each_names; /* a list field with the members' names, for messages: "image_links" */
+  gboolean (*prepare) (gconstpointer self, gpointer worker, HrBuffer *sample, HrOut *out, GError **error);
+  gboolean (*each) (gconstpointer self, gpointer worker, const HrBuffer *sample, guint index,
+                    HrTensor **member, HrOut *out, GError **error);
+
+  /* bytes that submit() will probably take, asked for before it is called */
+  guint64 (*estimate) (gconstpointer self, gpointer worker, const HrBuffer *in);
+  void (*submit) (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticket);
+  /* a ticket that hr_ticket_reserve() had parked may go on */
+  void (*resume) (gconstpointer self, gpointer worker, HrTicket *ticket);
+  gboolean (*poll) (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms, GError **error);
+  /* most transfers that are in flight at once; the window is 8 times that */
+  guint (*concurrency) (gconstpointer self);
+
+  HrJoin (*join) (gconstpointer self);
+  HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in, GError **error);
+  guint64 (*route) (gconstpointer self, gpointer worker, const HrBuffer *in, guint n_out);
+
+  gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+
+  /* batch: how many inputs make one output; packed: 0 */
+  guint (*group) (gconstpointer self);
+  /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the first */
+  void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
+  /* further numbers for the stats, a JSON object's members are added to the element's; any thread */
+  void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
+};
+
+/**
+ * HR_ELEMENT: defines `const HrElementDef hr_element_ID` with struct T of the properties.
+ */
+#define HR_ELEMENT(id, T, ...)                                                                     \
+  extern const HrElementDef hr_element_##id;                                                       \
+  const HrElementDef hr_element_##id = { .abi_size = sizeof (HrElementDef), .name = #id,           \
+                                         .self_size = sizeof (T), __VA_ARGS__ };
+
+/* ---- services, for the thread that is inside create, process, finish, each, consume ---- */
+
+/* gives @buffer to the next element; it is collected and handed on when the function returns, or
+ * before the core waits for anything */
+void hr_out_push (HrOut *out, HrBuffer *buffer);
+
+/**
+ * hr_out_reject:
+ * @buffer: (nullable) (transfer full): what is left of the bad sample
+ * @origin: (nullable) (transfer full): where it came from, if @buffer does not say
+ * @error: (transfer full): why; #HR_DATA_ERROR
+ *
+ * For elements that make several samples of one buffer: this one is bad. With on-error=skip a hole
+ * takes its place and the function may go on.
+ *
+ * Returns: %FALSE if the run ends by it: leave with what @fatal holds
+ */
+gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GError **fatal);
+
+/**
+ * hr_out_alloc:
+ * @field: the field the bytes are for: who consumes it further down may have proposed an allocator
+ * @error: #HR_CORE_ERROR_STOPPED when the pipeline is being stopped: just return FALSE
+ *
+ * Bytes of a sample, within the pipeline's budget: may wait until earlier samples have left.
+ */
+HrMemory *hr_out_alloc (HrOut *out, const char *field, gsize size, GError **error);
+
+/* TRUE: nobody wants the output any more; leave soon */
+gboolean hr_out_is_closed (HrOut *out);
+/* readable (level) when hr_out_is_closed() becomes TRUE: for poll() beside your own descriptors */
+int hr_out_get_wake_fd (HrOut *out);
+/* an interruptible sleep; FALSE if it was cut short because the element is closed */
+gboolean hr_out_sleep (HrOut *out, gint64 nanoseconds);
+/* zero-copy is a number: say how many bytes of sample data you copied */
+void hr_out_count_copy (HrOut *out, gsize bytes);
+/* --serial: one sample at a time, one request in flight */
+gboolean hr_out_is_serial (HrOut *out);
+/* what to read: sources only */
+HrPlan *hr_out_get_plan (HrOut *out);
+HrElement *hr_out_get_element (HrOut *out);
+
+/* ---- asynchronous elements; all calls from the thread that polls ---- */
+
+/**
+ * hr_ticket_done:
+ * @buffer: (nullable) (transfer full): the result, or what is left of it
+ * @error: (nullable) (transfer full): why there is none. A data error makes a hole or ends the run.
+ *
+ * The ticket is gone after this.
+ */
+void hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error);
+/* the ticket now needs @bytes in all. FALSE: not yet; stop its transfers until resume() */
+gboolean hr_ticket_reserve (HrTicket *ticket, guint64 bytes);
+/* memory out of the ticket's reservation; never waits */
+HrMemory *hr_ticket_alloc (HrTicket *ticket, const char *field, gsize size, GError **error);
+/* the lower, the sooner it is needed */
+gint64 hr_ticket_get_number (const HrTicket *ticket);
+void hr_ticket_set_data (HrTicket *ticket, gpointer data);
+gpointer hr_ticket_get_data (const HrTicket *ticket);
+gboolean hr_ticket_is_serial (const HrTicket *ticket);
+/* time in nanoseconds that a transfer of this ticket waited for its first byte, and for the rest */
+void hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body, gsize bytes);
+
+G_END_DECLS

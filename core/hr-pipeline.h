@@ -1,0 +1,130 @@
+/* hr-pipeline.h: a graph of elements made from text, started, pulled and stopped */
+#pragma once
+#include "hr-element.h"
+
+G_BEGIN_DECLS
+
+/**
+ * HrPipeline:
+ *
+ * Properties (also written before the first element of a text, `serial=true memory=2GiB …`):
+ * serial memory cpus on-error max-errors limit.
+ *
+ * States: stopped, running, done. A pipeline runs once. Everything may be called from any thread,
+ * but wait, pull and the last unref belong to the owner; stop() also from inside an element.
+ */
+#define HR_TYPE_PIPELINE (hr_pipeline_get_type ())
+G_DECLARE_FINAL_TYPE (HrPipeline, hr_pipeline, HR, PIPELINE, GObject)
+
+typedef enum {
+  HR_STATE_STOPPED, /* made, not started */
+  HR_STATE_RUNNING,
+  HR_STATE_DONE /* ended, failed or stopped */
+} HrState;
+
+/**
+ * hr_parse_launch:
+ * @text: a pipeline, docs/grammar.md; `#` begins a comment
+ * @error: #HR_PARSE_ERROR; the message has three or more lines, with a caret
+ *
+ * Returns: (transfer full): the pipeline, or %NULL. Never half a pipeline.
+ */
+HrPipeline *hr_parse_launch (const char *text, GError **error);
+
+/**
+ * hr_parse_launch_full:
+ * @text: a pipeline
+ * @variables: (nullable) (element-type utf8 utf8): values for ${NAME}, before the environment's
+ * @error: return location
+ *
+ * Returns: (transfer full): the pipeline
+ */
+HrPipeline *hr_parse_launch_full (const char *text, GHashTable *variables, GError **error);
+
+/* the canonical text, which parses back to itself; (transfer full) */
+char *hr_pipeline_to_string (HrPipeline *pipeline);
+/* (transfer none) (nullable): the element of that name */
+HrElement *hr_pipeline_get_element (HrPipeline *pipeline, const char *name);
+guint hr_pipeline_get_n_elements (HrPipeline *pipeline);
+/* (transfer none): in the order of the text */
+HrElement *hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index);
+
+/**
+ * hr_element_set_from_string:
+ *
+ * Sets a property from text, with units, as the parser does, and checks its range. Properties
+ * that are not live are frozen by start().
+ */
+gboolean hr_element_set_from_string (HrElement *element, const char *property, const char *value, GError **error);
+gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value, GError **error);
+
+/**
+ * hr_pipeline_start:
+ *
+ * Starts the elements from sink to source and creates the threads. On failure nothing is left
+ * half started.
+ */
+gboolean hr_pipeline_start (HrPipeline *pipeline, GError **error);
+/* from any thread, also from an element: asks everybody to leave, and returns at once */
+void hr_pipeline_stop (HrPipeline *pipeline);
+/* joins all threads; FALSE with the first error if the run failed. With serial=true and a sink of
+ * its own, the run happens in here. */
+gboolean hr_pipeline_wait (HrPipeline *pipeline, GError **error);
+HrState hr_pipeline_get_state (HrPipeline *pipeline);
+
+/**
+ * hr_pipeline_pull:
+ * @error: return location: why the run failed
+ *
+ * Waits for the next buffer of the only pullable sink (`appsink`).
+ *
+ * Returns: (transfer full) (nullable): the buffer; %NULL at the end (no error), after stop() (no
+ *   error) or on failure
+ */
+HrBuffer *hr_pipeline_pull (HrPipeline *pipeline, GError **error);
+
+/**
+ * hr_pipeline_push:
+ * @name: of an `appsrc`
+ * @buffer: (transfer full): the buffer
+ *
+ * Waits while the link is full. Returns: %FALSE if nobody wants it any more
+ */
+gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GError **error);
+/* no more will be pushed into that `appsrc` */
+void hr_pipeline_end (HrPipeline *pipeline, const char *name);
+
+/* one JSON object, docs/stats.md; also while running. (transfer full) */
+char *hr_pipeline_get_stats (HrPipeline *pipeline);
+/* Graphviz; (transfer full) */
+char *hr_pipeline_to_dot (HrPipeline *pipeline);
+
+/* ---- messages: pulled, no main loop ---- */
+typedef enum {
+  HR_MESSAGE_ERROR,   /* the first error of the run */
+  HR_MESSAGE_SKIPPED, /* a sample was skipped: error and origin say why and which */
+  HR_MESSAGE_WARNING,
+  HR_MESSAGE_DONE     /* all elements have left */
+} HrMessageType;
+
+typedef struct {
+  /*< private >*/
+  gint ref_count;
+  /*< public >*/
+  HrMessageType type;
+  char *element; /* name */
+  GError *error;
+  HrOrigin *origin;
+} HrMessage;
+
+#define HR_TYPE_MESSAGE (hr_message_get_type ())
+GType hr_message_get_type (void);
+HrMessage *hr_message_ref (HrMessage *message);
+void hr_message_unref (HrMessage *message);
+/* the next message, waiting at most @timeout_ns (-1: until one comes or all threads have left);
+ * (transfer full) (nullable) */
+HrMessage *hr_pipeline_pop_message (HrPipeline *pipeline, gint64 timeout_ns);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrMessage, hr_message_unref)
+
+G_END_DECLS

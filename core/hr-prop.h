@@ -1,0 +1,95 @@
+/* hr-prop.h: the properties of an element, as rows of a const table */
+#pragma once
+#include <glib-object.h>
+
+G_BEGIN_DECLS
+
+typedef enum {
+  HR_PROP_TYPE_BOOL,     /* gboolean; true false yes no on off 1 0 */
+  HR_PROP_TYPE_INT,      /* gint64 */
+  HR_PROP_TYPE_UINT,     /* guint64 */
+  HR_PROP_TYPE_DOUBLE,   /* gdouble */
+  HR_PROP_TYPE_SIZE,     /* guint64 bytes; 512 64KiB 2GiB 10MB */
+  HR_PROP_TYPE_DURATION, /* gint64 nanoseconds; 200ms 30s 5m 2h 15us */
+  HR_PROP_TYPE_STRING,   /* char * */
+  HR_PROP_TYPE_ENUM,     /* gint: index in @choices */
+  HR_PROP_TYPE_STRV      /* char **; a,b,c */
+} HrPropType;
+
+/**
+ * HrPropFlags:
+ * @HR_PROP_LIVE: may change while the pipeline runs; read it with hr_live_bool() and friends.
+ *   Only for bool, int, uint, size, duration and enum.
+ * @HR_PROP_STREAM: can change what is delivered, so a checkpoint notes it
+ * @HR_PROP_REQUIRED: has no default; a pipeline text without it is refused
+ */
+typedef enum {
+  HR_PROP_LIVE = 1 << 0,
+  HR_PROP_STREAM = 1 << 1,
+  HR_PROP_REQUIRED = 1 << 2
+} HrPropFlags;
+
+/**
+ * HrProp:
+ *
+ * One row. The macros below make the compiler check the field's C type; `my_field` becomes the
+ * property "my-field". Trailing arguments are designators: HR_PROP_UINT (T, x, 0, 9, 1, "…",
+ * .flags = HR_PROP_STREAM, .unit = "pixels").
+ */
+typedef struct {
+  const char *field;
+  HrPropType type;
+  gsize offset;
+  gdouble min, max; /* numbers; sizes and durations in bytes and nanoseconds */
+  gdouble number;   /* default of numbers, bools and enums */
+  const char *text; /* default of strings and lists ("a,b") */
+  const char *doc;
+  const char *const *choices; /* enums: NULL-terminated names */
+  const char *unit;           /* what a number counts, if its name does not say */
+  guint flags;                /* HrPropFlags */
+} HrProp;
+
+/* the unused term makes the compiler compare the field's type with the property's */
+#define HR_PROP_OFFSET(T, f, ctype) (G_STRUCT_OFFSET (T, f) + 0 * sizeof (((ctype *) 0) == &((T *) 0)->f))
+
+#define HR_PROP_BOOL(T, f, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_BOOL, .offset = HR_PROP_OFFSET (T, f, gboolean), .max = 1, \
+    .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_INT(T, f, lo, hi, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_INT, .offset = HR_PROP_OFFSET (T, f, gint64), .min = lo, \
+    .max = hi, .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_UINT(T, f, lo, hi, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_UINT, .offset = HR_PROP_OFFSET (T, f, guint64), .min = lo, \
+    .max = hi, .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_DOUBLE(T, f, lo, hi, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_DOUBLE, .offset = HR_PROP_OFFSET (T, f, gdouble), .min = lo, \
+    .max = hi, .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_SIZE(T, f, lo, hi, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_SIZE, .offset = HR_PROP_OFFSET (T, f, guint64), .min = lo, \
+    .max = hi, .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_DURATION(T, f, lo, hi, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_DURATION, .offset = HR_PROP_OFFSET (T, f, gint64), .min = lo, \
+    .max = hi, .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_STRING(T, f, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_STRING, .offset = HR_PROP_OFFSET (T, f, char *), .text = def, \
+    .doc = document, __VA_ARGS__ }
+#define HR_PROP_ENUM(T, f, names, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_ENUM, .offset = HR_PROP_OFFSET (T, f, gint), .choices = names, \
+    .number = def, .doc = document, __VA_ARGS__ }
+#define HR_PROP_STRV(T, f, def, document, ...) \
+  { .field = #f, .type = HR_PROP_TYPE_STRV, .offset = HR_PROP_OFFSET (T, f, char **), .text = def, \
+    .doc = document, __VA_ARGS__ }
+#define HR_PROP_END { .field = NULL }
+
+#define HR_KIB 1024.0
+#define HR_MIB (1024.0 * 1024)
+#define HR_GIB (1024.0 * 1024 * 1024)
+#define HR_MSEC 1e6
+#define HR_SECOND 1e9
+
+/* the value of a property marked HR_PROP_LIVE: hr_live_uint (&self->max_batches) */
+#define hr_live_uint(field) __atomic_load_n ((field), __ATOMIC_RELAXED)
+#define hr_live_int(field) __atomic_load_n ((field), __ATOMIC_RELAXED)
+#define hr_live_bool(field) __atomic_load_n ((field), __ATOMIC_RELAXED)
+
+G_END_DECLS
