@@ -1,0 +1,47 @@
+/* hr-error.c: the four domains, and the names of the kinds of bad samples */
+#include "hr-error.h"
+#include <stdarg.h>
+
+G_DEFINE_QUARK (hr - parse - error - quark, hr_parse_error)
+G_DEFINE_QUARK (hr - core - error - quark, hr_core_error)
+G_DEFINE_QUARK (hr - resource - error - quark, hr_resource_error)
+G_DEFINE_QUARK (hr - data - error - quark, hr_data_error)
+
+static const char *const kinds[HR_N_DATA_ERRORS] = {
+  [HR_DATA_ERROR_BAD_JSON] = "bad-json",
+  [HR_DATA_ERROR_BAD_ENCODING] = "bad-encoding",
+  [HR_DATA_ERROR_BAD_RECORD] = "bad-record",
+  [HR_DATA_ERROR_LINE_TOO_LONG] = "line-too-long",
+  [HR_DATA_ERROR_NO_ASSISTANT_TURN] = "no-assistant-turn",
+  [HR_DATA_ERROR_PLACEHOLDER_MISMATCH] = "placeholder-mismatch",
+  [HR_DATA_ERROR_MEDIA_TOKEN_IN_TEXT] = "media-token-in-text",
+  [HR_DATA_ERROR_UNSUPPORTED] = "unsupported",
+  [HR_DATA_ERROR_MEDIA_NOT_FOUND] = "media-not-found",
+  [HR_DATA_ERROR_MEDIA_FORBIDDEN] = "media-forbidden",
+  [HR_DATA_ERROR_MEDIA_UNDECODABLE] = "media-undecodable",
+  [HR_DATA_ERROR_MEDIA_TRUNCATED] = "media-truncated",
+  [HR_DATA_ERROR_IMAGE_TOO_LARGE] = "image-too-large",
+  [HR_DATA_ERROR_ASPECT_RATIO] = "aspect-ratio",
+  [HR_DATA_ERROR_OVERLONG] = "overlong",
+  [HR_DATA_ERROR_LINK_REFUSED] = "link-refused",
+  [HR_DATA_ERROR_OTHER] = "other",
+};
+
+const char *
+hr_data_error_kind (int code)
+{
+  return code >= 0 && code < HR_N_DATA_ERRORS ? kinds[code] : "other";
+}
+
+void
+hr_set_data_error (GError **error, HrDataError code, const char *format, ...)
+{
+  va_list args;
+
+  if (error == NULL)
+    return;
+  va_start (args, format);
+  g_warn_if_fail (*error == NULL);
+  *error = g_error_new_valist (HR_DATA_ERROR, code, format, args);
+  va_end (args);
+}

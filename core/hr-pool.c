@@ -1,0 +1,170 @@
+/* hr-pool.c: an allocator that recycles blocks, so that they are written while warm */
+#include <stdlib.h>
+#include "hr-error.h"
+#include "hr-memory.h"
+#include "hr-sync.h"
+
+#define ALIGNMENT 64
+#define N_CLASSES (4 * 64)
+
+/* lies at the start of an idle block */
+typedef struct _Idle Idle;
+struct _Idle {
+  Idle *next, *prev;   /* of its class, the last freed first */
+  Idle *newer, *older; /* of all */
+  guint class;
+  gsize capacity;
+};
+
+typedef struct {
+  HrAllocator parent;
+  HrMutex lock;
+  gsize max_idle;
+  gsize idle;
+  Idle *classes[N_CLASSES];
+  Idle *newest, *oldest;
+} Pool;
+
+/* Four classes an octave: at most a quarter of a block is unused, and images of about one size
+ * share a class. Gives the class's size in *@capacity, 0 if no block can be that large. */
+static guint
+size_class (gsize size, gsize *capacity)
+{
+  guint shift;
+  gsize steps;
+
+  size = MAX (size, ALIGNMENT);
+  if (size > G_MAXSIZE / 4) {
+    *capacity = 0;
+    return 0;
+  }
+  /* size is in (4 << shift, 8 << shift] once it is counted in steps of 1 << shift */
+  shift = 61 - __builtin_clzll (size - 1);
+  steps = (size + ((gsize)1 << shift) - 1) >> shift;
+  *capacity = ((steps << shift) + ALIGNMENT - 1) & ~(gsize)(ALIGNMENT - 1);
+  return shift * 4 + steps - 5;
+}
+
+static void
+idle_remove (Pool *pool, Idle *idle)
+{
+  *(idle->prev != NULL ? &idle->prev->next : &pool->classes[idle->class]) = idle->next;
+  if (idle->next != NULL)
+    idle->next->prev = idle->prev;
+  *(idle->newer != NULL ? &idle->newer->older : &pool->newest) = idle->older;
+  *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle->newer;
+  pool->idle -= idle->capacity;
+}
+
+static void
+idle_add (Pool *pool, Idle *idle)
+{
+  idle->prev = NULL;
+  idle->next = pool->classes[idle->class];
+  if (idle->next != NULL)
+    idle->next->prev = idle;
+  pool->classes[idle->class] = idle;
+  idle->newer = NULL;
+  idle->older = pool->newest;
+  *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle;
+  pool->newest = idle;
+  pool->idle += idle->capacity;
+}
+
+static gboolean
+pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error)
+{
+  Pool *pool = (Pool *)allocator;
+  gsize capacity;
+  guint class = size_class (size, &capacity);
+  Idle *idle = NULL;
+
+  if (capacity > 0) {
+    hr_mutex_lock (&pool->lock);
+    /* a block of the next class is warm too, which matters more than a quarter of its size */
+    for (guint c = class; c <= class + 1 && c < N_CLASSES && idle == NULL; c++)
+      idle = pool->classes[c];
+    if (idle != NULL)
+      idle_remove (pool, idle);
+    hr_mutex_unlock (&pool->lock);
+  }
+  if (idle != NULL) {
+    memory->data = (guint8 *)idle;
+    memory->capacity = idle->capacity;
+    memory->handle = idle->class;
+    return TRUE;
+  }
+  memory->data = capacity > 0 ? aligned_alloc (ALIGNMENT, capacity) : NULL;
+  if (memory->data == NULL) {
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NO_MEMORY,
+                 "%s: no memory for %" G_GSIZE_FORMAT " bytes", allocator->name, size);
+    return FALSE;
+  }
+  memory->capacity = capacity;
+  memory->handle = class;
+  return TRUE;
+}
+
+static void
+pool_free (HrAllocator *allocator, HrMemory *memory)
+{
+  Pool *pool = (Pool *)allocator;
+  Idle *idle = (Idle *)memory->data;
+  Idle *surplus = NULL;
+
+  idle->capacity = memory->capacity;
+  idle->class = memory->handle;
+  hr_mutex_lock (&pool->lock);
+  idle_add (pool, idle);
+  /* the oldest go, of whatever class: when the sizes in use change, the pool follows */
+  while (pool->idle > pool->max_idle) {
+    Idle *oldest = pool->oldest;
+
+    idle_remove (pool, oldest);
+    oldest->next = surplus;
+    surplus = oldest;
+  }
+  hr_mutex_unlock (&pool->lock);
+  while (surplus != NULL) {
+    Idle *next = surplus->next;
+
+    free (surplus);
+    surplus = next;
+  }
+}
+
+static void
+pool_finalize (HrAllocator *allocator)
+{
+  Pool *pool = (Pool *)allocator;
+
+  for (Idle *idle = pool->newest, *older; idle != NULL; idle = older) {
+    older = idle->older;
+    free (idle);
+  }
+  hr_mutex_clear (&pool->lock);
+  g_free (pool);
+}
+
+/**
+ * hr_allocator_pool_new:
+ * @max_idle: most bytes of free blocks it keeps
+ *
+ * An allocator for blocks that are written once and live shortly. Its blocks are aligned to 64
+ * bytes and up to a quarter (rarely a half) larger than asked for. It dies with its last block.
+ *
+ * Returns: (transfer full): a pool; thread safe
+ */
+HrAllocator *
+hr_allocator_pool_new (gsize max_idle)
+{
+  Pool *pool = g_new0 (Pool, 1);
+
+  hr_allocator_init (&pool->parent, "pool");
+  pool->parent.alloc = pool_alloc;
+  pool->parent.free = pool_free;
+  pool->parent.finalize = pool_finalize;
+  pool->max_idle = max_idle;
+  hr_mutex_init (&pool->lock);
+  return &pool->parent;
+}
