@@ -1,0 +1,126 @@
+# Everything builds into build/. `make help` lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+MAKEFLAGS += --no-print-directory
+JOBS ?= $(shell nproc)
+PREFIX ?= /usr/local
+BUILD := build
+DEPS := tools/install-deps
+export HR_VENV := $(CURDIR)/build/venv
+
+# ---- build
+
+.PHONY: build
+build: ## build the library, plugins and tools into build/
+	@$(DEPS) build
+	@tools/compile $(BUILD)
+
+.PHONY: install
+install: build ## install into PREFIX (/usr/local); DESTDIR is honoured
+	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) && ninja -C $(BUILD) >/dev/null
+	@meson install -C $(BUILD) --no-rebuild --quiet
+	@echo "installed into $(DESTDIR)$(abspath $(PREFIX))"
+
+.PHONY: clean
+clean: ## remove everything that was built
+	rm -rf build
+
+# ---- tests
+
+# A sanitized program is many times slower: its time-outs are ten times as long.
+.PHONY: test
+test: ## all tests but the long ones, a few minutes; ends with "N passed, N failed"
+	@$(DEPS) build test
+	@tools/venv
+	@tools/compile $(BUILD)
+	@HR_REQUIRE_ALL=1 tools/run-tests $(BUILD) --no-suite long
+
+.PHONY: test-asan
+test-asan: ## the tests under address, leak and undefined-behaviour sanitizer
+	@$(DEPS) build test
+	@tools/venv
+	@tools/compile build/asan -Db_sanitize=address,undefined -Db_lundef=false
+	@tools/run-tests build/asan --no-suite long --no-suite unsanitized -t 10
+
+.PHONY: test-tsan
+test-tsan: ## the tests under thread sanitizer
+	@$(DEPS) build test
+	@tools/venv
+	@tools/compile build/tsan -Db_sanitize=thread -Db_lundef=false
+	@tools/run-tests build/tsan --no-suite long --no-suite unsanitized -t 10
+
+.PHONY: test-valgrind
+test-valgrind: ## the tests of the core under valgrind's memcheck
+	@$(DEPS) build test long
+	@tools/venv
+	@tools/compile $(BUILD)
+	@tools/run-tests $(BUILD) --suite core --suite elements --suite json --no-suite long --no-suite unsanitized \
+	  -t 20 --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(CURDIR)/tests/sanitizer/valgrind.supp --suppressions=/usr/share/glib-2.0/valgrind/glib.supp'
+
+.PHONY: test-clang
+test-clang: ## the tests, compiled by clang with warnings as errors
+	@$(DEPS) build test long
+	@tools/venv
+	@CC=clang CXX=clang++ tools/compile build/clang -Dwerror=true
+	@tools/run-tests build/clang --no-suite long
+
+.PHONY: test-long
+test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
+	@$(DEPS) build test long coverage format
+	@tools/test-long
+
+.PHONY: coverage
+coverage: ## lines of core and plugins that the tests reach; fails below 85 %
+	@$(DEPS) build test coverage
+	@tools/venv
+	@tools/compile build/coverage -Db_coverage=true
+	@tools/coverage build/coverage 85
+
+.PHONY: fuzz
+fuzz: ## 60 s of fuzzing, shared by all targets of tests/fuzz
+	@$(DEPS) build long
+	@CC=clang CXX=clang++ tools/compile build/fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+	@tools/fuzz build/fuzz $${FUZZ_SECONDS:-60}
+
+# ---- demo and benchmarks
+
+.PHONY: demo ladder
+demo: ## the ladder on a real S3 server: serial, concurrent, prefetched
+	@$(DEPS) build demo
+	@tools/venv demo/requirements.txt
+	@tools/compile $(BUILD)
+	@demo/run
+ladder: demo ## the same
+
+.PHONY: bench-hop
+bench-hop: ## cost of a hop and start-up time beside GStreamer
+	@$(DEPS) build bench
+	@tools/compile build/release --buildtype=release
+	@bench/hop build/release
+
+.PHONY: bench-image
+bench-image: ## CPU time per decoded and resized image beside other loaders
+	@$(DEPS) build bench demo
+	@tools/venv bench/requirements.txt
+	@tools/compile build/release --buildtype=release
+	@bench/image build/release
+
+# ---- house
+
+# clang-format's output differs between versions: this one is Debian 12's
+.PHONY: format check-format
+format: ## format all C files
+	@$(DEPS) format
+	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 -i
+check-format: ## fail if a C file is not formatted
+	@$(DEPS) format
+	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 --dry-run -Werror
+
+.PHONY: docs
+docs: build ## the element reference, from the elements' own tables, into build/docs
+	@tools/make-docs $(BUILD) build/docs
+
+.PHONY: help
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
