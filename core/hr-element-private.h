@@ -9,8 +9,8 @@ typedef struct _HrRun HrRun; /* an element's part of a running pipeline: hr-run.
 typedef enum { HR_ON_ERROR_DEFAULT, HR_ON_ERROR_FAIL, HR_ON_ERROR_SKIP } HrOnError;
 
 /* What every element has. The fields are filled by the property rows in hr-element.c; 0 in
- * workers, window, queue_items, queue_bytes means: not set, the scheduler chooses. All but name and
- * ordered are live: read them with hr_live_uint(). */
+ * workers, window, queue_items, queue_bytes means: not set, the scheduler chooses. Those four and
+ * on_error are live: read them with hr_live_uint(). */
 typedef struct {
   char *name;
   guint64 workers;
@@ -46,8 +46,21 @@ typedef struct {
 HrElement *hr_element_new (const HrElementDef *def);
 /* the properties every element has; index 0 is "name" */
 extern const HrProp hr_common_props[];
-/* (transfer none) (nullable): the row of the element's own or common property, and its place */
-const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *field);
+/* (transfer none) (nullable): the row of the element's own or common property; *self is the struct
+ * that it is a row of, for hr_prop_get_string() and friends */
+const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *self);
+/* may a property that is not live still be set? Sets from text as hr_element_set_from_string() does,
+ * and tells code and reason apart, for the parser. @why is (transfer full) */
+gboolean hr_element_try_string (HrElement *element, const HrProp *prop, const char *value,
+                                HrParseError *code, char **why);
+/* (transfer none) (nullable): the nearest name among its own and the common properties */
+const char *hr_element_suggest_prop (const HrElementDef *def, const char *name);
+/* letters, digits, "_" and "-", the first no digit and no "-" */
+gboolean hr_element_name_is_valid (const char *name);
+/* is the table itself sound? HR_CORE_ERROR_PLUGIN */
+gboolean hr_element_def_check (const HrElementDef *def, GError **error);
+/* "source", "transform", …: the kind that the functions of the table make */
+const char *hr_element_def_kind (const HrElementDef *def);
 
 /* hr-prop.c: rows and values, for elements and for the pipeline itself */
 /* "max_bytes" as "max-bytes", interned */
@@ -56,6 +69,20 @@ void hr_props_init (gpointer self, const HrProp *props);
 void hr_props_clear (gpointer self, const HrProp *props);
 /* sets from text; HR_PARSE_ERROR_BAD_VALUE or _OUT_OF_RANGE, one line that tells type and range */
 gboolean hr_prop_set_string (gpointer self, const HrProp *prop, const char *value, GError **error);
+/* the same for a row at a place of its own; @why (transfer full) says what is wrong with the value,
+ * without naming the property */
+gboolean hr_prop_try_string (gpointer self, const HrProp *prop, const char *value, HrParseError *code,
+                             char **why);
+/* "a whole number from 1 to 64"; (transfer full) */
+char *hr_prop_describe (const HrProp *prop);
+/* "uint", "size", …: the type's name in lists and JSON */
+const char *hr_prop_type_name (const HrProp *prop);
+/* canonical text of the default; (transfer full) (nullable) */
+char *hr_prop_get_default (const HrProp *prop);
+/* least and greatest value as canonical text; FALSE if the type has none. (transfer full) */
+gboolean hr_prop_get_range (const HrProp *prop, char **least, char **greatest);
+/* is the row itself sound: default in range, choices, doc? */
+gboolean hr_prop_check (const HrProp *prop, GError **error);
 /* canonical text of the value, unquoted; (transfer full) (nullable) */
 char *hr_prop_get_string (gconstpointer self, const HrProp *prop);
 gboolean hr_prop_is_default (gconstpointer self, const HrProp *prop);

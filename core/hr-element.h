@@ -18,6 +18,7 @@ typedef struct _HrElement HrElement;
 #define HR_ELEMENT_CAST(o) (G_TYPE_CHECK_INSTANCE_CAST ((o), HR_TYPE_ELEMENT, HrElement))
 #define HR_IS_ELEMENT(o) (G_TYPE_CHECK_INSTANCE_TYPE ((o), HR_TYPE_ELEMENT))
 GType hr_element_get_type (void);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrElement, g_object_unref)
 
 /* "imagedecode", and "imagedecode0" or what name= says; (transfer none) */
 const char *hr_element_get_factory (HrElement *element);

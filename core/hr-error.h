@@ -26,7 +26,8 @@ typedef enum {
   HR_PARSE_ERROR_LINK,             /* pads: too many, too few, missing, a cycle */
   HR_PARSE_ERROR_TYPE,             /* a field that is needed is not given */
   HR_PARSE_ERROR_VARIABLE,         /* ${NAME} without a value */
-  HR_PARSE_ERROR_CONFLICT          /* settings that exclude each other */
+  HR_PARSE_ERROR_CONFLICT,         /* settings that exclude each other */
+  HR_PARSE_ERROR_REQUIRED          /* a property that has no default is not set */
 } HrParseError;
 
 typedef enum {

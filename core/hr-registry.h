@@ -10,16 +10,20 @@ G_BEGIN_DECLS
 typedef struct {
   const char *name;
   const char *plugin; /* "json" */
-  const char *file;   /* the .so, NULL for elements of the core */
+  const char *file;   /* the .so, NULL for elements of the program */
   const char *summary;
   const char *needs, *gives, *takes; /* "" if none */
 } HrElementInfo;
 
-/* Searches, in this order: HR_PLUGIN_PATH (colons), the build tree when the library runs from one,
- * the installed folder. (transfer none): lives for ever. Opens the plugin if need be. On failure
- * the error says dlerror's text, or what is similar. */
+/* Searches, in this order: what hr_registry_add() was given, the folders of HR_PLUGIN_PATH
+ * (colons), then the build tree if the library runs from one, else the folder headrace-1.0 beside
+ * the library. The first that lists the name decides. A plugin in these folders that has no list is
+ * opened when no list has the name. (transfer none): lives for ever. On failure the error is
+ * HR_CORE_ERROR_PLUGIN with dlerror's text, or HR_PARSE_ERROR_UNKNOWN_ELEMENT with what is similar.
+ */
 const HrElementDef *hr_registry_find (const char *name, GError **error);
-/* all known elements by plugin and name, without opening any; (transfer container) */
+/* all known elements by plugin and name, without opening any; those of hr_registry_add() are of
+ * plugin "program"; (transfer container) (element-type HrElementInfo), the rows live for ever */
 GPtrArray *hr_registry_list (void);
 /* (transfer none) (nullable): the nearest element name */
 const char *hr_registry_suggest (const char *name);
