@@ -98,6 +98,10 @@ HrPipeline *hr_pipeline_new (void);
 void hr_pipeline_add (HrPipeline *pipeline, HrElement *element);
 /* the next free output of @from to the next free input of @to */
 void hr_pipeline_link (HrPipeline *pipeline, HrElement *from, HrElement *to);
+/* the same with pads chosen, for `a.1 ! b.0`: both are free. The parser links every pad from 0 on, but
+ * not in that order: until it has linked them all, inputs and outputs may hold NULL at lower pads */
+void hr_pipeline_link_pads (HrPipeline *pipeline, HrElement *from, guint from_pad, HrElement *to,
+                            guint to_pad);
 extern const HrProp hr_pipeline_props[];
 /* the struct that hr_pipeline_props fills */
 gpointer hr_pipeline_get_settings (HrPipeline *pipeline);

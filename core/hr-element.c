@@ -11,7 +11,7 @@ static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
 const HrProp hr_common_props[] = {
   HR_PROP_STRING (HrCommon, name, NULL,
                   "Name of the element in its pipeline; <factory><n> if unset"),
-  HR_PROP_UINT (HrCommon, workers, 0, 1024, 0,
+  HR_PROP_UINT (HrCommon, workers, 0, 256, 0,
                 "Threads that work on its input; 0: chosen by the core; more than 1 only in "
                 "parallel elements",
                 .unit = "threads", .flags = HR_PROP_LIVE),
