@@ -82,7 +82,7 @@ struct _HrElementDef {
 
   /* Fields: "images:encoded, conversation". `needs`: what must arrive. `gives`: what it adds, or
    * changes the form of. `takes`: what it removes. All others pass. The word "batch" stands for
-   * being a batch. */
+   * being a batch, "*" in `gives` for any field: what comes from a program is not checked. */
   const char *needs;
   const char *gives;
   const char *takes;
