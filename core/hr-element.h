@@ -54,7 +54,8 @@ typedef enum {
  * the pipeline runs; `shared` is zeroed memory of shared_size for all workers of one run (put a
  * lock in it); `worker` is zeroed memory of worker_size for one of them, and is `shared` itself
  * when worker_size is 0.
- *
+ */
+/*
  * Kinds, by the function that is set:
  * @create: source. Called again and again until it says HR_FLOW_END; each call may push some
  *   buffers and should return after at most a few MB, or when it would wait (see hr_out_sleep()).
@@ -143,7 +144,7 @@ struct _HrElementDef {
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
 };
 
-/**
+/*
  * HR_ELEMENT: defines `const HrElementDef hr_element_ID` with struct T of the properties.
  */
 #define HR_ELEMENT(id, T, ...)                                                                     \
@@ -189,8 +190,15 @@ gboolean hr_out_sleep (HrOut *out, gint64 nanoseconds);
 void hr_out_count_copy (HrOut *out, gsize bytes);
 /* --serial: one sample at a time, one request in flight */
 gboolean hr_out_is_serial (HrOut *out);
-/* what to read: sources only */
+/**
+ * hr_out_get_plan: (skip)
+ *
+ * What to read: sources only.
+ */
 HrPlan *hr_out_get_plan (HrOut *out);
+/**
+ * hr_out_get_element: (skip)
+ */
 HrElement *hr_out_get_element (HrOut *out);
 
 /* ---- asynchronous elements; all calls from the thread that polls ---- */

@@ -4,7 +4,7 @@
 
 G_BEGIN_DECLS
 
-/**
+/*
  * HR_PARSE_ERROR: the pipeline text is wrong. Always found before anything runs.
  * HR_CORE_ERROR: the framework was used wrongly, or a run cannot go on.
  * HR_RESOURCE_ERROR: a file, socket or service failed; the message holds errno's or HTTP's words.

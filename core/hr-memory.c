@@ -64,7 +64,7 @@ hr_allocator_init (HrAllocator *allocator, const char *name)
 }
 
 /**
- * hr_allocator_ref:
+ * hr_allocator_ref: (skip)
  *
  * Returns: (transfer full): @allocator
  */

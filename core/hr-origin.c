@@ -11,9 +11,9 @@ string_ref (GRefString *string)
 }
 
 /**
- * hr_origin_new:
- * @uri: (transfer none) (nullable): the object
- * @root: (transfer none) (nullable): the tree that links may not leave
+ * hr_origin_new: (skip)
+ * @uri: the object
+ * @root: the tree that links may not leave
  * @byte: offset of the line's first byte, -1 unknown
  * @length: bytes of the line without its end, -1 unknown
  * @line: physical line, the first is 1; -1 unknown

@@ -43,10 +43,18 @@ HrPipeline *hr_parse_launch_full (const char *text, GHashTable *variables, GErro
 
 /* the canonical text, which parses back to itself; (transfer full) */
 char *hr_pipeline_to_string (HrPipeline *pipeline);
-/* (transfer none) (nullable): the element of that name */
+/**
+ * hr_pipeline_get_element:
+ *
+ * Returns: (transfer none) (nullable): the element of that name
+ */
 HrElement *hr_pipeline_get_element (HrPipeline *pipeline, const char *name);
 guint hr_pipeline_get_n_elements (HrPipeline *pipeline);
-/* (transfer none): in the order of the text */
+/**
+ * hr_pipeline_get_nth_element:
+ *
+ * Returns: (transfer none): an element, counted in the order of the text
+ */
 HrElement *hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index);
 
 /**

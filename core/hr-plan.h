@@ -45,7 +45,11 @@ const HrObject *hr_plan_get_object (const HrPlan *plan, guint index);
 /* the next extent of at most @block_bytes; FALSE at the end */
 gboolean hr_plan_next (HrPlan *plan, gint64 block_bytes, HrExtent *extent);
 
-/* private to the core and its tests */
+/**
+ * hr_plan_new: (skip)
+ *
+ * Private to the core and its tests.
+ */
 HrPlan *hr_plan_new (void);
 void hr_plan_free (HrPlan *plan);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrPlan, hr_plan_free)

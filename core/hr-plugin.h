@@ -18,7 +18,7 @@ typedef struct {
   const HrElementDef *const *elements; /* NULL-terminated */
 } HrPluginDef;
 
-/**
+/*
  * HR_PLUGIN: HR_PLUGIN (json, "0.1.0", "JSON lines", &hr_element_jsonlparse, …)
  */
 #define HR_PLUGIN(id, version_, summary_, ...)                                                     \

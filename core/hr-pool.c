@@ -147,7 +147,7 @@ pool_finalize (HrAllocator *allocator)
 }
 
 /**
- * hr_allocator_pool_new:
+ * hr_allocator_pool_new: (skip)
  * @max_idle: most bytes of free blocks it keeps
  *
  * An allocator for blocks that are written once and live shortly. Its blocks are aligned to 64

@@ -5,7 +5,9 @@
 G_BEGIN_DECLS
 
 /**
- * HrElementInfo: a row of a NAME.elements list: known without opening the plugin.
+ * HrElementInfo:
+ *
+ * A row of a NAME.elements list: known without opening the plugin.
  */
 typedef struct {
   const char *name;
@@ -22,8 +24,12 @@ typedef struct {
  * HR_CORE_ERROR_PLUGIN with dlerror's text, or HR_PARSE_ERROR_UNKNOWN_ELEMENT with what is similar.
  */
 const HrElementDef *hr_registry_find (const char *name, GError **error);
-/* all known elements by plugin and name, without opening any; those of hr_registry_add() are of
- * plugin "program"; (transfer container) (element-type HrElementInfo), the rows live for ever */
+/**
+ * hr_registry_list: (skip)
+ *
+ * Returns: (transfer container): all known elements, #HrElementInfo, by plugin and name, without
+ *   opening any; those of hr_registry_add() are of plugin "program". The rows live for ever.
+ */
 GPtrArray *hr_registry_list (void);
 /* (transfer none) (nullable): the nearest element name */
 const char *hr_registry_suggest (const char *name);

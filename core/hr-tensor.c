@@ -205,7 +205,7 @@ hr_tensor_get_offset (const HrTensor *tensor)
 }
 
 /**
- * hr_tensor_get_dtype:
+ * hr_tensor_get_dtype: (skip)
  *
  * Returns: the type of its elements
  */
@@ -213,6 +213,30 @@ HrDType
 hr_tensor_get_dtype (const HrTensor *tensor)
 {
   return tensor->dtype;
+}
+
+/**
+ * hr_tensor_get_dtype_name:
+ *
+ * Returns: (transfer none): "uint8", "bfloat16", … as torch and numpy call it
+ */
+const char *
+hr_tensor_get_dtype_name (const HrTensor *tensor)
+{
+  return hr_dtype_get_name (tensor->dtype);
+}
+
+/**
+ * hr_tensor_get_dim:
+ * @dim: below the number of dimensions
+ *
+ * Returns: the size of that dimension; what hr_tensor_get_shape() holds, for bindings
+ */
+gint64
+hr_tensor_get_dim (const HrTensor *tensor, guint dim)
+{
+  g_return_val_if_fail (dim < tensor->n_dims, 0);
+  return tensor->dims[dim];
 }
 
 /**
@@ -227,7 +251,7 @@ hr_tensor_get_n_dims (const HrTensor *tensor)
 }
 
 /**
- * hr_tensor_get_shape:
+ * hr_tensor_get_shape: (skip)
  *
  * Returns: (transfer none): n_dims sizes
  */
@@ -238,7 +262,7 @@ hr_tensor_get_shape (const HrTensor *tensor)
 }
 
 /**
- * hr_tensor_get_strides:
+ * hr_tensor_get_strides: (skip)
  *
  * Returns: (transfer none): n_dims steps, in elements
  */
