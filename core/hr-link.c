@@ -1,0 +1,423 @@
+/* hr-link.c: the queue; hr-order.c has the tickets */
+#include "hr-link.h"
+#include "hr-pipeline-private.h"
+
+HrLink *
+hr_link_new (HrElement *from, guint from_pad, HrElement *to, guint to_pad)
+{
+  HrLink *link = g_new0 (HrLink, 1);
+
+  link->from = from;
+  link->from_pad = from_pad;
+  link->to = to;
+  link->to_pad = to_pad;
+  hr_mutex_init (&link->lock);
+  hr_cond_init (&link->not_empty);
+  hr_cond_init (&link->not_full);
+  hr_cond_init (&link->parked);
+  link->max_items = 1;
+  link->max_bytes = G_MAXUINT64;
+  link->group = 1;
+  link->n_slots = 16;
+  link->slots = g_new0 (HrLinkSlot, link->n_slots);
+  link->ring_size = 16;
+  link->ring = g_new (HrLinkItem, link->ring_size);
+  g_queue_init (&link->splits);
+  return link;
+}
+
+static HrLinkItem
+take_item (HrLink *link)
+{
+  HrLinkItem item = link->ring[link->head];
+
+  link->head = (link->head + 1) & (link->ring_size - 1);
+  link->count--;
+  link->bytes -= item.bytes;
+  return item;
+}
+
+void
+hr_link_drain (HrLink *link)
+{
+  while (link->count > 0)
+    hr_buffer_unref (take_item (link).buffer);
+  for (guint i = 0; i < link->n_slots; i++) {
+    for (guint k = 0; k < link->slots[i].n_buffers; k++)
+      hr_buffer_unref (link->slots[i].buffers[k]);
+    g_clear_pointer (&link->slots[i].buffers, g_free);
+    link->slots[i].n_buffers = link->slots[i].n_tickets = 0;
+  }
+}
+
+void
+hr_link_free (HrLink *link)
+{
+  hr_link_drain (link);
+  hr_mutex_clear (&link->lock);
+  hr_cond_clear (&link->not_empty);
+  hr_cond_clear (&link->not_full);
+  hr_cond_clear (&link->parked);
+  g_free (link->slots);
+  g_free (link->ring);
+  g_free (link);
+}
+
+/* ---- putting in ---- */
+
+static gboolean
+has_room (const HrLink *link, gsize bytes)
+{
+  return link->count == 0
+         || (link->count < link->max_items && link->bytes + bytes <= link->max_bytes);
+}
+
+static void
+grow_ring (HrLink *link)
+{
+  HrLinkItem *ring = g_new (HrLinkItem, link->ring_size * 2);
+
+  for (guint i = 0; i < link->count; i++)
+    ring[i] = link->ring[(link->head + i) & (link->ring_size - 1)];
+  g_free (link->ring);
+  link->ring = ring;
+  link->ring_size *= 2;
+  link->head = 0;
+}
+
+/* the buffer is accepted: from here on its number stands. Takes it. */
+static void
+accept (HrLink *link, HrBuffer *buffer, gsize bytes)
+{
+  HrPipeline *pipeline = link->from->pipeline;
+
+  if (link->stamp != HR_STAMP_KEEP) {
+    gint64 before = buffer->sample;
+
+    buffer = hr_buffer_make_writable (buffer);
+    buffer->number = link->next_number++;
+    if (link->stamp == HR_STAMP_SAMPLES) {
+      buffer->sample = buffer->number;
+      hr_steps_set_next (pipeline->steps, buffer->number + 1);
+    } else if (link->stamp == HR_STAMP_AGAIN && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
+      buffer->sample = buffer->number * link->group;
+      buffer->segment = link->segment + 1;
+      hr_steps_left (pipeline->steps, link->segment, before);
+    }
+  }
+  if (link->count == link->ring_size)
+    grow_ring (link);
+  link->ring[(link->head + link->count) & (link->ring_size - 1)] = (HrLinkItem){ buffer, bytes };
+  link->count++;
+  link->bytes += bytes;
+  link->max_count = MAX (link->max_count, link->count);
+  link->peak_bytes = MAX (link->peak_bytes, link->bytes);
+}
+
+static gboolean
+limit_reached (const HrLink *link)
+{
+  guint64 limit = link->from->pipeline->settings.limit;
+
+  return link->stamp == HR_STAMP_SAMPLES && limit > 0 && (guint64) link->next_number >= limit;
+}
+
+/* Unlocks. Conditions live as long as the pipeline, so they are signalled without the lock. */
+static void
+unlock_and_tell_consumer (HrLink *link, guint n_new)
+{
+  guint n_wake = link->n_popping > 0 && link->count >= link->min_fill ? MIN (link->n_popping, n_new) : 0;
+  gboolean ring = link->to_bell && n_new > 0;
+
+  if (hr_wrong (HR_WRONG_WAITER_FLAG) && n_wake > 0)
+    link->n_popping = 0;
+  if (ring)
+    link->to_bell = FALSE;
+  if (n_new > 0) {
+    link->count_sum += link->count;
+    link->count_n++;
+  }
+  hr_mutex_unlock (&link->lock);
+  if (n_wake == 1)
+    hr_cond_signal (&link->not_empty);
+  else if (n_wake > 1)
+    hr_cond_broadcast (&link->not_empty);
+  if (ring)
+    hr_bell_ring (&link->to->run->bell);
+}
+
+static gboolean
+nobody_wants_it (HrLink *link, HrRun *run)
+{
+  return link->closed || hr_run_is_closed (run);
+}
+
+/* with the lock; waits until the next sample may be started */
+static void
+wait_release (HrLink *link, HrRun *run, guint *n_new)
+{
+  HrPipeline *pipeline = run->pipeline;
+  gint64 sample = link->next_number;
+
+  unlock_and_tell_consumer (link, *n_new);
+  *n_new = 0;
+  hr_worker_begin_wait (hr_worker_self, HR_WAIT_RELEASE, link);
+  hr_steps_wait_release (pipeline->steps, sample, &run->closed, &pipeline->stopping);
+  hr_worker_end_wait (hr_worker_self);
+  hr_mutex_lock (&link->lock);
+}
+
+static void
+wait_room (HrLink *link, guint *n_new)
+{
+  /* what has been put in so far must be seen before we sleep */
+  if (*n_new > 0) {
+    unlock_and_tell_consumer (link, *n_new);
+    *n_new = 0;
+    hr_mutex_lock (&link->lock);
+    return; /* there may be room by now */
+  }
+  hr_worker_begin_wait (hr_worker_self, HR_WAIT_OUTPUT, link);
+  link->n_pushing++;
+  hr_cond_wait (&link->not_full, &link->lock);
+  link->n_pushing--;
+  hr_worker_end_wait (hr_worker_self);
+}
+
+gboolean
+hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
+{
+  HrRun *run = link->from->run;
+  HrPipeline *pipeline = run->pipeline;
+  gboolean wanted = TRUE;
+  guint n_new = 0, i = 0;
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  while (i < n) {
+    gsize bytes;
+
+    if (nobody_wants_it (link, run) || limit_reached (link)) {
+      wanted = FALSE;
+      break;
+    }
+    if (link->stamp == HR_STAMP_SAMPLES
+        && !hr_steps_may_release (pipeline->steps, link->next_number)) {
+      wait_release (link, run, &n_new);
+      continue;
+    }
+    bytes = hr_buffer_get_n_bytes (buffers[i]);
+    if (!has_room (link, bytes)) {
+      wait_room (link, &n_new);
+      continue;
+    }
+    accept (link, buffers[i++], bytes);
+    n_new++;
+  }
+  unlock_and_tell_consumer (link, n_new);
+  for (; i < n; i++)
+    hr_buffer_unref (buffers[i]);
+  return wanted;
+}
+
+gboolean
+hr_link_try_push (HrLink *link, HrBuffer *buffer)
+{
+  HrRun *run = link->from->run;
+  gsize bytes = hr_buffer_get_n_bytes (buffer);
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  if (nobody_wants_it (link, run)) {
+    hr_mutex_unlock (&link->lock);
+    hr_buffer_unref (buffer);
+    return TRUE;
+  }
+  if (!has_room (link, bytes)) {
+    link->from_bell = TRUE;
+    hr_mutex_unlock (&link->lock);
+    return FALSE;
+  }
+  accept (link, buffer, bytes);
+  unlock_and_tell_consumer (link, 1);
+  return TRUE;
+}
+
+void
+hr_link_end (HrLink *link)
+{
+  gboolean ring;
+
+  hr_mutex_lock (&link->lock);
+  link->ended = TRUE;
+  ring = link->to_bell;
+  link->to_bell = FALSE;
+  hr_mutex_unlock (&link->lock);
+  hr_cond_broadcast (&link->not_empty);
+  hr_cond_broadcast (&link->parked);
+  if (ring)
+    hr_bell_ring (&link->to->run->bell);
+}
+
+/* ---- closing, upstream ---- */
+
+void
+hr_link_close (HrLink *link)
+{
+  HrElement *from = link->from;
+  GQueue dropped = G_QUEUE_INIT;
+  gboolean all = TRUE;
+
+  hr_mutex_lock (&link->lock);
+  if (link->closed) {
+    hr_mutex_unlock (&link->lock);
+    return;
+  }
+  link->closed = TRUE;
+  while (link->count > 0)
+    g_queue_push_tail (&dropped, take_item (link).buffer);
+  hr_mutex_unlock (&link->lock);
+  hr_cond_broadcast (&link->not_full);
+  g_queue_clear_full (&dropped, (GDestroyNotify) hr_buffer_unref);
+
+  for (guint i = 0; i < from->outputs->len && all; i++) {
+    HrLink *other = from->outputs->pdata[i];
+
+    hr_mutex_lock (&other->lock);
+    all = other->closed;
+    hr_mutex_unlock (&other->lock);
+  }
+  if (!all) /* a branch of a tee goes on */
+    return;
+  if (!hr_wrong (HR_WRONG_CLOSE_QUEUES_ONLY))
+    hr_run_close (from->run);
+  for (guint i = 0; i < from->inputs->len; i++)
+    hr_link_close (from->inputs->pdata[i]);
+}
+
+void
+hr_link_wake (HrLink *link)
+{
+  hr_mutex_lock (&link->lock);
+  hr_mutex_unlock (&link->lock);
+  hr_cond_broadcast (&link->not_empty);
+  hr_cond_broadcast (&link->not_full);
+  hr_cond_broadcast (&link->parked);
+}
+
+void
+hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes)
+{
+  gboolean ring;
+
+  hr_mutex_lock (&link->lock);
+  link->max_items = max_items;
+  link->max_bytes = max_bytes;
+  ring = link->from_bell;
+  link->from_bell = FALSE;
+  hr_mutex_unlock (&link->lock);
+  hr_cond_broadcast (&link->not_full);
+  if (ring)
+    hr_bell_ring (&link->from->run->bell);
+}
+
+/* ---- taking out ---- */
+
+/* Unlocks. A producer that sleeps is woken when the link is half empty, not at each item. */
+static void
+unlock_and_tell_producer (HrLink *link)
+{
+  gboolean half = link->count <= link->max_items / 2 && link->bytes <= link->max_bytes / 2;
+  guint n_wake = half ? link->n_pushing : 0;
+  gboolean ring = half && link->from_bell;
+
+  if (ring)
+    link->from_bell = FALSE;
+  hr_mutex_unlock (&link->lock);
+  if (n_wake == 1)
+    hr_cond_signal (&link->not_full);
+  else if (n_wake > 1)
+    hr_cond_broadcast (&link->not_full);
+  if (ring)
+    hr_bell_ring (&link->from->run->bell);
+}
+
+/* may the next item be popped, by its place in the order */
+static gboolean
+window_has_room (const HrLink *link, guint64 window)
+{
+  if (link->popped == link->emitted)
+    return TRUE; /* the head is never held up */
+  return (guint64) (link->popped - link->emitted) < window && link->slot_bytes <= link->max_bytes;
+}
+
+static gboolean
+is_warm (HrLink *link)
+{
+  if (link->min_fill == 0)
+    return TRUE;
+  if (link->count < link->min_fill && !link->ended && has_room (link, 0))
+    return FALSE;
+  link->min_fill = 0; /* only once */
+  return TRUE;
+}
+
+guint
+hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket)
+{
+  HrRun *run = link->to->run;
+  guint n = 0;
+  gsize bytes = 0;
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  for (;;) {
+    guint64 window = hr_run_get_window (run);
+
+    if (hr_run_is_closed (run) || (link->ended && link->count == 0))
+      break;
+    if (worker >= hr_run_get_n_workers (run)) { /* one too many since workers was lowered */
+      hr_cond_wait (&link->parked, &link->lock);
+      continue;
+    }
+    if (link->count > 0 && is_warm (link) && window_has_room (link, window)) {
+      *ticket = link->popped;
+      do {
+        HrLinkItem item = take_item (link);
+
+        items[n++] = item.buffer;
+        bytes += item.bytes;
+        link->popped++;
+      } while (n < max && link->count > 0 && window_has_room (link, window)
+               && bytes <= link->max_bytes / 4);
+      unlock_and_tell_producer (link);
+      return n;
+    }
+    hr_worker_begin_wait (hr_worker_self, HR_WAIT_INPUT, link);
+    link->n_popping++;
+    hr_cond_wait (&link->not_empty, &link->lock);
+    if (link->n_popping > 0) /* 0 only when HR_WRONG_WAITER_FLAG forgot us */
+      link->n_popping--;
+    hr_worker_end_wait (hr_worker_self);
+  }
+  hr_mutex_unlock (&link->lock);
+  return 0;
+}
+
+HrBuffer *
+hr_link_try_pop (HrLink *link, gboolean *ended)
+{
+  HrBuffer *buffer = NULL;
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  *ended = link->ended && link->count == 0;
+  if (link->count > 0 && is_warm (link)) {
+    buffer = take_item (link).buffer;
+    unlock_and_tell_producer (link);
+    return buffer;
+  }
+  link->to_bell = !*ended;
+  hr_mutex_unlock (&link->lock);
+  return NULL;
+}

@@ -1,0 +1,94 @@
+/* hr-link.h: a bounded queue between two elements, with the order of its consumer's workers
+ *
+ * Who pops takes a ticket; what comes of it is deposited under that ticket and leaves in the order
+ * of the tickets. At most `window` tickets are out at once. A status (ended by the producer, closed
+ * by the consumer) is seen after the queued items. */
+#pragma once
+#include "hr-bell.h"
+#include "hr-buffer.h"
+#include "hr-element-private.h"
+#include "hr-sync.h"
+
+/* what happens to the numbers of the buffers a link accepts */
+typedef enum {
+  HR_STAMP_KEEP,    /* they have been numbered upstream */
+  HR_STAMP_SAMPLES, /* these are samples: number them, when their step is released */
+  HR_STAMP_COUNT,   /* blocks of text, batches: a number of their own, the sample's stays */
+  HR_STAMP_AGAIN    /* behind an unordered element */
+} HrStamp;
+
+typedef struct {
+  HrBuffer *buffer;
+  gsize bytes;
+} HrLinkItem;
+
+/* what a ticket (or a run of n tickets) has become */
+typedef struct {
+  HrBuffer **buffers;
+  guint n_buffers;
+  guint n_tickets; /* 0: not deposited yet */
+  gsize bytes;
+} HrLinkSlot;
+
+typedef struct _HrSplit HrSplit; /* a sample whose members several workers share: hr-each.c */
+
+struct _HrLink {
+  HrElement *from, *to;
+  guint from_pad, to_pad;
+
+  HrMutex lock;
+  HrCond not_empty, not_full, parked;
+  guint n_popping, n_pushing; /* how many wait for not_empty and not_full */
+  gboolean from_bell, to_bell; /* the producer's, the consumer's bell wants to ring */
+  HrLinkItem *ring;
+  guint ring_size, head, count;
+  gsize bytes;
+  guint64 max_items, max_bytes;
+  guint min_fill; /* items wanted before the first is popped */
+  gboolean ended, closed;
+
+  HrStamp stamp;
+  gint64 next_number;
+  guint group; /* samples in each buffer */
+  guint segment; /* HR_STAMP_AGAIN: the one that ends here */
+
+  gint64 popped, emitted;
+  gboolean emitting;
+  HrLinkSlot *slots;
+  guint n_slots;
+  gsize slot_bytes;
+  GQueue splits; /* HrSplit with members that nobody has taken */
+
+  guint max_count;
+  guint64 count_sum, count_n; /* for the mean, one observation a push */
+  gsize peak_bytes;
+};
+
+HrLink *hr_link_new (HrElement *from, guint from_pad, HrElement *to, guint to_pad);
+/* drops what is left in it */
+void hr_link_free (HrLink *link);
+/* what is left in it, after all threads have been joined */
+void hr_link_drain (HrLink *link);
+
+/* Takes the buffers. Waits for room and for the release of samples. FALSE: nobody wants them. */
+gboolean hr_link_push (HrLink *link, HrBuffer **buffers, guint n);
+/* Never waits. FALSE: no room, the buffer stays yours and the producer's bell will ring */
+gboolean hr_link_try_push (HrLink *link, HrBuffer *buffer);
+/* no more will come */
+void hr_link_end (HrLink *link);
+/* the consumer wants no more: drops what is in it and, when that was its producer's last output,
+ * closes the producer, and so on upstream */
+void hr_link_close (HrLink *link);
+
+/* Takes up to @max items (a worker of several: 1) once there are some and the window has room. The
+ * tickets are *ticket and those after it. 0: ended, closed or stopped. */
+guint hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket);
+/* never waits, takes no ticket; %NULL: nothing there, and the consumer's bell will ring */
+HrBuffer *hr_link_try_pop (HrLink *link, gboolean *ended);
+/* what @n_tickets from @ticket on have become leaves when it is their turn. Takes the buffers. */
+void hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffers, guint n);
+
+/* everybody who waits looks again: bounds, workers or status have changed */
+void hr_link_wake (HrLink *link);
+/* live bounds; 0 is not allowed here */
+void hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes);

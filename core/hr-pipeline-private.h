@@ -1,0 +1,200 @@
+/* hr-pipeline-private.h: the pipeline object, and an element's part of it while it runs */
+#pragma once
+#include "hr-element-private.h"
+#include "hr-gate.h"
+#include "hr-link.h"
+#include "hr-reservation.h"
+#include "hr-rules.h"
+#include "hr-steps.h"
+#include "hr-sync.h"
+
+/* filled by hr_pipeline_props */
+typedef struct {
+  gboolean serial;
+  guint64 memory; /* bytes; live */
+  guint64 cpus;   /* 0: as many as the process may use; live */
+  gint on_error;  /* HrOnError */
+  char *max_errors;
+  guint64 limit; /* samples; 0: all */
+  gboolean checksum;
+} HrSettings;
+
+/* what a worker waits for, for the deadlock finder and the watchdog */
+typedef enum {
+  HR_WAIT_NONE,
+  HR_WAIT_INPUT,
+  HR_WAIT_OUTPUT,
+  HR_WAIT_RELEASE,
+  HR_WAIT_BUDGET,
+  HR_WAIT_PERMIT,
+  HR_WAIT_OUTSIDE /* a network, a trainer, a clock */
+} HrWait;
+
+/* One thread's part of an element, and what it counts. The counters have one writer. */
+typedef struct _HrWorker HrWorker;
+struct _HrWorker {
+  HrRun *run;
+  guint index;
+  gpointer state;
+  HrOut *out;
+  gint wait;          /* HrWait */
+  gpointer wait_for;  /* HrLink */
+  guint64 wait_count; /* how often it has begun to wait */
+  gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
+  guint64 items, bytes, copied;
+};
+
+#define HR_MAX_WORKERS 256
+
+struct _HrRun {
+  HrPipeline *pipeline;
+  HrElement *element;
+  const HrElementDef *def;
+  gpointer self;
+  gpointer shared;
+  gboolean started;
+
+  gint closed; /* leave every wait */
+  HrMutex lock; /* threads, workers, closed_fd */
+  GArray *threads; /* pthread_t, joined by the owner */
+  guint n_alive;
+  gboolean leaving; /* no new threads */
+  HrWorker *workers[HR_MAX_WORKERS];
+  guint n_workers; /* ever made */
+  HrBell bell;
+  int closed_fd; /* -1 until asked for */
+
+  HrAllocator *pool;
+  HrPlan *plan;
+  gboolean behind_prefetch;
+  guint group; /* samples in each buffer it gets */
+  gint64 n_seen, n_errors;
+
+  /* sinks */
+  guint sink;
+  gint64 step;
+  gint64 wait_time, train_time, cold_start; /* -1: no step yet */
+  gint64 asked_at, got_at;
+  gint64 n_samples, n_images;
+  GChecksum *checksum;
+
+  /* asynchronous elements: sums of nanoseconds, for the verdict */
+  gint64 first_byte_time, body_time;
+  guint64 n_transfers;
+};
+
+struct _HrPipeline {
+  GObject parent_instance;
+  HrSettings settings;
+  GPtrArray *elements; /* HrElement, owned */
+  GPtrArray *links;    /* HrLink, owned */
+
+  HrMutex lock;
+  HrCond changed; /* state, messages */
+  HrState state;
+  gint stopping;
+  gint failed;
+  GError *error;
+  gboolean error_told;
+  GQueue messages;
+  guint n_running; /* threads */
+  pid_t pid;
+  gboolean joined;
+
+  HrGate *memory;
+  HrGate *cpus;
+  HrSteps *steps;
+  gint64 skipped[HR_N_DATA_ERRORS];
+  gint64 n_holes;
+  gint64 started_at, ended_at;
+  gint64 cpu_at_start, cpu_at_end;
+  HrElement *pull_sink;
+  struct _HrSerial *serial;
+  pthread_t monitor;
+  gboolean has_monitor;
+};
+
+/* hr-run.c */
+gboolean hr_run_start (HrRun *run, GError **error);
+void hr_run_stop (HrRun *run);
+HrRun *hr_run_new (HrPipeline *pipeline, HrElement *element);
+void hr_run_free (HrRun *run);
+HrWorker *hr_worker_new (HrRun *run, GError **error);
+/* leave every wait: closed downstream, or the pipeline stops */
+void hr_run_close (HrRun *run);
+void hr_run_wake (HrRun *run);
+gboolean hr_run_is_closed (const HrRun *run);
+guint hr_run_get_n_workers (const HrRun *run);
+guint64 hr_run_get_window (const HrRun *run);
+gboolean hr_run_spawn (HrRun *run, guint n, GError **error);
+/* effective bounds of the links into this element */
+void hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes);
+int hr_run_get_closed_fd (HrRun *run);
+/* the thread leaves; the last one ends the outputs */
+void hr_run_leave (HrRun *run);
+
+/* marks what the calling worker waits for; both are cheap */
+void hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what);
+void hr_worker_end_wait (HrWorker *worker);
+/* the worker whose thread this is */
+extern _Thread_local HrWorker *hr_worker_self;
+
+/* hr-loops.c: thread functions, by kind */
+typedef void (*HrLoop) (HrWorker *worker);
+HrLoop hr_loop_for (const HrElementDef *def);
+
+/* hr-work.c: calls an element's function for one buffer, whatever the mode; results in out */
+void hr_work_process (HrWorker *worker, HrBuffer *in);
+void hr_work_finish (HrWorker *worker);
+HrFlow hr_work_create (HrWorker *worker);
+gboolean hr_work_consume (HrWorker *worker, HrBuffer *in);
+
+/* hr-out.c */
+struct _HrOut {
+  HrWorker *worker;
+  HrBuffer **buffers;
+  guint n_buffers, n_room;
+  gint64 sample;  /* in whose name bytes are asked for */
+  guint segment;
+  HrOrigin *origin; /* of the buffer at hand, for errors; borrowed */
+  HrReservation *inherit; /* what the outputs of a stamping element hold on to */
+  gboolean has_permit;
+  gint64 waited;      /* inside the function, nanoseconds: budget */
+  gint64 waited_cpu;  /* … permit */
+  void (*flush) (HrOut *out); /* hand on what is collected, before a wait; NULL: not in this mode */
+  gpointer flush_data;
+  GError *fatal;
+};
+HrOut *hr_out_new (HrWorker *worker);
+void hr_out_free (HrOut *out);
+void hr_out_take_permit (HrOut *out);
+void hr_out_give_permit (HrOut *out);
+void hr_out_add (HrOut *out, HrBuffer *buffer);
+
+/* hr-fault.c: what an error does */
+/* Takes @error. TRUE: skipped, *hole says it; FALSE: the run ends, the pipeline has been told. @member: an
+ * image's name, or NULL */
+gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error, GError **hole);
+/* takes @error; the first one wins; stops the pipeline */
+void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
+void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error, HrOrigin *origin);
+gboolean hr_pipeline_is_stopping (const HrPipeline *pipeline);
+
+/* hr-sink.c: shared by the sink's thread, pull and serial mode */
+void hr_sink_ask (HrRun *run);
+/* the buffer of the step asked for has come; counts it, gives its bytes back */
+void hr_sink_take (HrRun *run, HrBuffer *buffer);
+void hr_sink_leave (HrRun *run);
+
+/* hr-digest.c */
+void hr_digest_update (GChecksum *checksum, const HrBuffer *buffer);
+/* hr-serial.c */
+struct _HrSerial *hr_serial_new (HrPipeline *pipeline, GError **error);
+void hr_serial_free (struct _HrSerial *serial);
+void hr_serial_run (struct _HrSerial *serial);
+HrBuffer *hr_serial_pull (struct _HrSerial *serial);
+/* hr-monitor.c */
+gboolean hr_monitor_start (HrPipeline *pipeline, GError **error);
+void hr_monitor_join (HrPipeline *pipeline);
+/* hr-reserve.c: bytes of the budget */
+HrReservation *hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes);

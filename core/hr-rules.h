@@ -1,0 +1,28 @@
+/* hr-rules.h: the scheduling rules of docs/scheduling.md, each of which can be broken in a build
+ * made for tests/stress (-Drules=true), to prove that the stress would notice */
+#pragma once
+#include <glib.h>
+
+typedef enum {
+  HR_RULES_RIGHT,
+  HR_WRONG_LOWEST_UNDELIVERED, /* only the lowest undelivered sample is granted over the budget */
+  HR_WRONG_LOWEST_UNBATCHED,   /* … or the lowest that is in no batch yet */
+  HR_WRONG_BUDGET_FIFO,        /* budget waiters are served as they come */
+  HR_WRONG_PERMIT_IN_BUDGET,   /* the permit is kept while waiting for the budget */
+  HR_WRONG_PERMIT_IN_PUSH,     /* the permit is kept while pushing */
+  HR_WRONG_ASYNC_WAITS,        /* the asynchronous thread waits for the budget */
+  HR_WRONG_HOLES_NOT_COUNTED,  /* a batch of holes is not delivered */
+  HR_WRONG_CLOSE_QUEUES_ONLY,  /* close wakes those who push, not those in other waits */
+  HR_WRONG_NO_RESTAMP,         /* unordered elements do not stamp new numbers */
+  HR_WRONG_WAITER_FLAG,        /* a flag instead of a count of waiters */
+  HR_WRONG_ASYNC_WINDOW,       /* an asynchronous element has the window of one worker */
+  HR_WRONG_PREFETCH_WINDOW,    /* elements behind prefetchqueue have the ordinary window */
+  HR_WRONG_HELD_COUNTS         /* what the trainer holds counts against the budget */
+} HrWrongRule;
+
+#ifdef HR_RULES
+extern HrWrongRule hr_wrong_rule;
+#define hr_wrong(rule) (hr_wrong_rule == (rule))
+#else
+#define hr_wrong(rule) FALSE
+#endif

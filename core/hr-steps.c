@@ -1,0 +1,267 @@
+/* hr-steps.c */
+#include "hr-steps.h"
+#include "hr-rules.h"
+
+typedef struct {
+  guint group;
+  gboolean gated;
+  guint64 ahead;
+  gint64 asked;     /* the last step asked for, -1 before the first */
+  gint64 delivered; /* the number of steps taken */
+} Sink;
+
+/* Buffers leave an unordered element in any order: all below `low` have left, and those in `out` */
+typedef struct {
+  guint group;
+  gint64 low;
+  gint64 n_left;
+  GArray *out; /* gint64, sorted */
+} Segment;
+
+struct _HrSteps {
+  HrMutex lock;
+  HrCond released_more;
+  guint n_waiting;
+  GArray *sinks;
+  GArray *segments;
+  gint64 released; /* samples below it may start */
+  gint64 next;     /* the next sample's number; also read without the lock */
+  HrMutex leaf;    /* in hand and segments */
+  gint64 in_hand;
+};
+
+HrSteps *
+hr_steps_new (void)
+{
+  HrSteps *steps = g_new0 (HrSteps, 1);
+
+  hr_mutex_init (&steps->lock);
+  hr_mutex_init (&steps->leaf);
+  hr_cond_init (&steps->released_more);
+  steps->sinks = g_array_new (FALSE, TRUE, sizeof (Sink));
+  steps->segments = g_array_new (FALSE, TRUE, sizeof (Segment));
+  steps->released = G_MAXINT64;
+  return steps;
+}
+
+void
+hr_steps_free (HrSteps *steps)
+{
+  for (guint i = 0; i < steps->segments->len; i++)
+    g_array_unref (g_array_index (steps->segments, Segment, i).out);
+  g_array_unref (steps->segments);
+  g_array_unref (steps->sinks);
+  hr_cond_clear (&steps->released_more);
+  hr_mutex_clear (&steps->leaf);
+  hr_mutex_clear (&steps->lock);
+  g_free (steps);
+}
+
+static gint64
+released_by (const Sink *sink)
+{
+  if (!sink->gated || sink->ahead >= G_MAXINT32)
+    return G_MAXINT64;
+  return (sink->asked + 1 + (gint64) sink->ahead) * sink->group;
+}
+
+/* the minimum over the sinks */
+static gint64
+compute_released (HrSteps *steps)
+{
+  gint64 released = G_MAXINT64;
+
+  for (guint i = 0; i < steps->sinks->len; i++)
+    released = MIN (released, released_by (&g_array_index (steps->sinks, Sink, i)));
+  return released;
+}
+
+static gint64
+compute_in_hand (HrSteps *steps)
+{
+  gint64 in_hand = G_MAXINT64;
+
+  for (guint i = 0; i < steps->sinks->len; i++) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, i);
+
+    in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64) sink->group);
+  }
+  return in_hand;
+}
+
+guint
+hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead)
+{
+  Sink sink = { .group = MAX (group, 1), .gated = gated, .ahead = ahead, .asked = -1 };
+
+  g_array_append_val (steps->sinks, sink);
+  steps->released = compute_released (steps);
+  steps->in_hand = compute_in_hand (steps);
+  return steps->sinks->len - 1;
+}
+
+guint
+hr_steps_add_segment (HrSteps *steps, guint group)
+{
+  Segment segment = { .group = MAX (group, 1), .out = g_array_new (FALSE, FALSE, sizeof (gint64)) };
+
+  g_array_append_val (steps->segments, segment);
+  return steps->segments->len - 1;
+}
+
+void
+hr_steps_ask (HrSteps *steps, guint index, gint64 step)
+{
+  Sink *sink = &g_array_index (steps->sinks, Sink, index);
+  gboolean wake = FALSE;
+
+  if (!sink->gated)
+    return;
+  hr_mutex_lock (&steps->lock);
+  if (step > sink->asked) {
+    gint64 released;
+
+    sink->asked = step;
+    released = compute_released (steps);
+    if (released > steps->released) {
+      __atomic_store_n (&steps->released, released, __ATOMIC_RELAXED);
+      wake = steps->n_waiting > 0;
+    }
+  }
+  hr_mutex_unlock (&steps->lock);
+  if (wake)
+    hr_cond_broadcast (&steps->released_more);
+}
+
+gboolean
+hr_steps_deliver (HrSteps *steps, guint index, gint64 step)
+{
+  gint64 before, after;
+
+  hr_mutex_lock (&steps->leaf);
+  g_array_index (steps->sinks, Sink, index).delivered = step + 1;
+  before = steps->in_hand;
+  after = steps->in_hand = compute_in_hand (steps);
+  hr_mutex_unlock (&steps->leaf);
+  return after != before;
+}
+
+void
+hr_steps_leave (HrSteps *steps, guint index)
+{
+  hr_steps_ask (steps, index, G_MAXINT32);
+  hr_steps_deliver (steps, index, G_MAXINT32);
+}
+
+/* without the lock: released only grows, and who finds it too low waits with the lock */
+gboolean
+hr_steps_may_release (HrSteps *steps, gint64 sample)
+{
+  return sample < __atomic_load_n (&steps->released, __ATOMIC_RELAXED);
+}
+
+gboolean
+hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const gint *stopping)
+{
+  gboolean may;
+
+  hr_stall ();
+  hr_mutex_lock (&steps->lock);
+  steps->n_waiting++;
+  while (sample >= steps->released && !g_atomic_int_get (closed) && !g_atomic_int_get (stopping))
+    hr_cond_wait (&steps->released_more, &steps->lock);
+  steps->n_waiting--;
+  may = sample < steps->released;
+  hr_mutex_unlock (&steps->lock);
+  return may;
+}
+
+gint64
+hr_steps_get_next (HrSteps *steps)
+{
+  return __atomic_load_n (&steps->next, __ATOMIC_RELAXED);
+}
+
+void
+hr_steps_set_next (HrSteps *steps, gint64 sample)
+{
+  __atomic_store_n (&steps->next, sample, __ATOMIC_RELAXED);
+}
+
+void
+hr_steps_wake (HrSteps *steps)
+{
+  hr_mutex_lock (&steps->lock);
+  hr_cond_broadcast (&steps->released_more);
+  hr_mutex_unlock (&steps->lock);
+}
+
+/* the number of buffers below @number that have left */
+static gint64
+left_below (const Segment *segment, gint64 number)
+{
+  gint64 n = MIN (segment->low, number);
+
+  for (guint i = 0; i < segment->out->len && g_array_index (segment->out, gint64, i) < number; i++)
+    n++;
+  return n;
+}
+
+/* Of a segment that has let n buffers go, the (in hand - n) lowest of those that are still in it:
+ * whatever leaves next gets the numbers that are missing in the step. */
+gboolean
+hr_steps_in_hand (gpointer data, gint64 sample, guint index)
+{
+  HrSteps *steps = data;
+  gboolean in_hand;
+
+  hr_mutex_lock (&steps->leaf);
+  if (hr_wrong (HR_WRONG_LOWEST_UNDELIVERED)) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
+
+    in_hand = sample <= sink->delivered * (gint64) sink->group;
+  } else if (index < steps->segments->len && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
+    const Segment *segment = &g_array_index (steps->segments, Segment, index);
+    gint64 number = sample / segment->group;
+    gint64 missing = steps->in_hand / segment->group - segment->n_left;
+
+    in_hand = number - left_below (segment, number) < missing;
+  } else {
+    in_hand = sample < steps->in_hand;
+  }
+  hr_mutex_unlock (&steps->leaf);
+  return in_hand;
+}
+
+void
+hr_steps_left (HrSteps *steps, guint index, gint64 sample)
+{
+  Segment *segment = &g_array_index (steps->segments, Segment, index);
+  gint64 number = sample / segment->group;
+  guint i;
+
+  hr_mutex_lock (&steps->leaf);
+  segment->n_left++;
+  for (i = segment->out->len; i > 0 && g_array_index (segment->out, gint64, i - 1) > number; i--)
+    ;
+  g_array_insert_val (segment->out, i, number);
+  for (i = 0; i < segment->out->len && g_array_index (segment->out, gint64, i) == segment->low; i++)
+    segment->low++;
+  if (i > 0)
+    g_array_remove_range (segment->out, 0, i);
+  hr_mutex_unlock (&steps->leaf);
+}
+
+gint64
+hr_steps_get_released (HrSteps *steps, guint *index)
+{
+  gint64 released;
+
+  hr_mutex_lock (&steps->lock);
+  released = steps->released;
+  for (guint i = 0; i < steps->sinks->len; i++)
+    if (released_by (&g_array_index (steps->sinks, Sink, i)) == released)
+      *index = i;
+  hr_mutex_unlock (&steps->lock);
+  return released;
+}

@@ -1,0 +1,43 @@
+/* hr-steps.h: which samples may be started, and which are in hand
+ *
+ * Step k of a sink holds its samples [k·G, (k+1)·G). A sink asks for a step, then takes it. Sources
+ * release sample n when every sink has asked for a step that lies at most `ahead` before n's. The
+ * samples in hand are those of the lowest step that some sink has not got yet. */
+#pragma once
+#include "hr-sync.h"
+
+typedef struct _HrSteps HrSteps;
+
+HrSteps *hr_steps_new (void);
+void hr_steps_free (HrSteps *steps);
+
+/* before the run. @group: samples a step; @gated: ahead counts, else samples flow as links have
+ * room. Returns the sink's index */
+guint hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead);
+/* an unordered element; @group: samples in each of its buffers. Returns the segment it ends */
+guint hr_steps_add_segment (HrSteps *steps, guint group);
+
+/* sinks */
+void hr_steps_ask (HrSteps *steps, guint sink, gint64 step);
+/* steps 0 … @step have been taken; TRUE: what is in hand has changed */
+gboolean hr_steps_deliver (HrSteps *steps, guint sink, gint64 step);
+
+/* the sink has left for good: nobody waits for it any more */
+void hr_steps_leave (HrSteps *steps, guint sink);
+
+/* who stamps samples. One stamper may wait at a time; *closed ends the wait with FALSE */
+gboolean hr_steps_may_release (HrSteps *steps, gint64 sample);
+gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const gint *stopping);
+/* the number the next sample will get */
+gint64 hr_steps_get_next (HrSteps *steps);
+void hr_steps_set_next (HrSteps *steps, gint64 sample);
+/* who waits for credit looks again */
+void hr_steps_wake (HrSteps *steps);
+
+/* TRUE: a sample of the step in hand. For the gate: locks only a leaf */
+gboolean hr_steps_in_hand (gpointer steps, gint64 sample, guint segment);
+/* sample @sample has left the unordered element that ends @segment */
+void hr_steps_left (HrSteps *steps, guint segment, gint64 sample);
+
+/* for the deadlock finder: the lowest sample that is not released, and the sink it waits for */
+gint64 hr_steps_get_released (HrSteps *steps, guint *sink);
