@@ -209,6 +209,17 @@ hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed, const gint
 }
 
 void
+hr_gate_take (HrGate *gate, guint64 amount)
+{
+  hr_mutex_lock (&gate->lock);
+  gate->used += amount;
+  gate->max_used = MAX (gate->max_used, gate->used);
+  if (gate->used > gate->capacity)
+    gate->max_over = MAX (gate->max_over, gate->used - gate->capacity);
+  hr_mutex_unlock (&gate->lock);
+}
+
+void
 hr_gate_give (HrGate *gate, guint64 amount)
 {
   hr_mutex_lock (&gate->lock);

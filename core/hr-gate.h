@@ -36,6 +36,8 @@ gboolean hr_gate_is_granted (HrGate *gate, HrGateWaiter *waiter);
 /* after hr_gate_request() said FALSE: sleeps until granted or *closed; TRUE if granted */
 gboolean hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed, const gint *stopping);
 void hr_gate_give (HrGate *gate, guint64 amount);
+/* without asking: counted, over the capacity if need be */
+void hr_gate_take (HrGate *gate, guint64 amount);
 /* what is forced may have changed; cheap when nobody waits */
 void hr_gate_pump (HrGate *gate);
 void hr_gate_set_capacity (HrGate *gate, guint64 capacity);

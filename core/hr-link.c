@@ -1,6 +1,5 @@
 /* hr-link.c: the queue; hr-order.c has the tickets */
-#include "hr-link.h"
-#include "hr-pipeline-private.h"
+#include "hr-each.h"
 
 HrLink *
 hr_link_new (HrElement *from, guint from_pad, HrElement *to, guint to_pad)
@@ -48,6 +47,8 @@ hr_link_drain (HrLink *link)
     g_clear_pointer (&link->slots[i].buffers, g_free);
     link->slots[i].n_buffers = link->slots[i].n_tickets = 0;
   }
+  /* samples that nobody finished, for the run was stopped */
+  g_queue_clear_full (&link->splits, (GDestroyNotify) hr_split_free);
 }
 
 void
@@ -99,6 +100,8 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
     if (link->stamp == HR_STAMP_SAMPLES) {
       buffer->sample = buffer->number;
       hr_steps_set_next (pipeline->steps, buffer->number + 1);
+    } else if (link->stamp == HR_STAMP_JOINED) {
+      buffer->sample = buffer->number;
     } else if (link->stamp == HR_STAMP_AGAIN && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
       buffer->sample = buffer->number * link->group;
       buffer->segment = link->segment + 1;
@@ -170,6 +173,11 @@ wait_release (HrLink *link, HrRun *run, guint *n_new)
 static void
 wait_room (HrLink *link, guint *n_new)
 {
+  /* a prefetchqueue that still fills cannot get any fuller */
+  if (link->min_fill > 0) {
+    link->min_fill = 0;
+    hr_cond_broadcast (&link->not_empty);
+  }
   /* what has been put in so far must be seen before we sleep */
   if (*n_new > 0) {
     unlock_and_tell_consumer (link, *n_new);
@@ -189,7 +197,7 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
 {
   HrRun *run = link->from->run;
   HrPipeline *pipeline = run->pipeline;
-  gboolean wanted = TRUE;
+  gboolean wanted = TRUE, enough = FALSE;
   guint n_new = 0, i = 0;
 
   hr_stall ();
@@ -197,7 +205,8 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
   while (i < n) {
     gsize bytes;
 
-    if (nobody_wants_it (link, run) || limit_reached (link)) {
+    enough = limit_reached (link);
+    if (enough || nobody_wants_it (link, run)) {
       wanted = FALSE;
       break;
     }
@@ -217,6 +226,8 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
   unlock_and_tell_consumer (link, n_new);
   for (; i < n; i++)
     hr_buffer_unref (buffers[i]);
+  if (enough)
+    hr_run_close (run);
   return wanted;
 }
 
@@ -234,6 +245,7 @@ hr_link_try_push (HrLink *link, HrBuffer *buffer)
     return TRUE;
   }
   if (!has_room (link, bytes)) {
+    link->min_fill = 0;
     link->from_bell = TRUE;
     hr_mutex_unlock (&link->lock);
     return FALSE;
@@ -362,6 +374,13 @@ is_warm (HrLink *link)
   return TRUE;
 }
 
+/* the input has ended, but another worker has just popped a sample whose members can be shared */
+static gboolean
+may_help (const HrLink *link)
+{
+  return link->to->def->each != NULL && link->popped != link->emitted;
+}
+
 guint
 hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket)
 {
@@ -374,11 +393,15 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
   for (;;) {
     guint64 window = hr_run_get_window (run);
 
-    if (hr_run_is_closed (run) || (link->ended && link->count == 0))
+    if (hr_run_is_closed (run) || (link->ended && link->count == 0 && !may_help (link)))
       break;
     if (worker >= hr_run_get_n_workers (run)) { /* one too many since workers was lowered */
       hr_cond_wait (&link->parked, &link->lock);
       continue;
+    }
+    if (link->splits.length > 0) {
+      hr_mutex_unlock (&link->lock);
+      return HR_POP_SPLIT;
     }
     if (link->count > 0 && is_warm (link) && window_has_room (link, window)) {
       *ticket = link->popped;

@@ -14,6 +14,7 @@ typedef enum {
   HR_STAMP_KEEP,    /* they have been numbered upstream */
   HR_STAMP_SAMPLES, /* these are samples: number them, when their step is released */
   HR_STAMP_COUNT,   /* blocks of text, batches: a number of their own, the sample's stays */
+  HR_STAMP_JOINED,  /* behind a join of several streams of samples: number them anew */
   HR_STAMP_AGAIN    /* behind an unordered element */
 } HrStamp;
 
@@ -81,12 +82,17 @@ void hr_link_end (HrLink *link);
 void hr_link_close (HrLink *link);
 
 /* Takes up to @max items (a worker of several: 1) once there are some and the window has room. The
- * tickets are *ticket and those after it. 0: ended, closed or stopped. */
+ * tickets are *ticket and those after it. 0: ended, closed or stopped. HR_POP_SPLIT: there are
+ * members of an earlier sample to take first. */
+#define HR_POP_SPLIT G_MAXUINT
 guint hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket);
 /* never waits, takes no ticket; %NULL: nothing there, and the consumer's bell will ring */
 HrBuffer *hr_link_try_pop (HrLink *link, gboolean *ended);
 /* what @n_tickets from @ticket on have become leaves when it is their turn. Takes the buffers. */
 void hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffers, guint n);
+
+/* tickets of a consumer that keeps the order itself: they are done */
+void hr_link_settle (HrLink *link, guint n_tickets);
 
 /* everybody who waits looks again: bounds, workers or status have changed */
 void hr_link_wake (HrLink *link);

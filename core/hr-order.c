@@ -1,6 +1,6 @@
 /* hr-order.c: what the tickets of a link have become leaves in their order */
-#include "hr-link.h"
-#include "hr-pipeline-private.h"
+#include "hr-each.h"
+#include <string.h>
 
 /* slots are found by ticket; there are more of them than tickets out */
 static HrLinkSlot *
@@ -30,10 +30,18 @@ static void
 advance (HrLink *link, guint n)
 {
   link->emitted += n;
-  if (link->n_popping > 1)
+  if (link->n_popping > 1 || link->ended)
     hr_cond_broadcast (&link->not_empty);
   else if (link->n_popping == 1 && link->count > 0)
     hr_cond_signal (&link->not_empty);
+}
+
+void
+hr_link_settle (HrLink *link, guint n)
+{
+  hr_mutex_lock (&link->lock);
+  advance (link, n);
+  hr_mutex_unlock (&link->lock);
 }
 
 static void
@@ -87,9 +95,7 @@ hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffer
   hr_stall ();
   if (!link->to->common.ordered) {
     push_out (link, buffers, n);
-    hr_mutex_lock (&link->lock);
-    advance (link, n_tickets);
-    hr_mutex_unlock (&link->lock);
+    hr_link_settle (link, n_tickets);
     return;
   }
   hr_mutex_lock (&link->lock);
@@ -107,4 +113,47 @@ hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffer
       emit_ready (link);
   }
   hr_mutex_unlock (&link->lock);
+}
+
+/* ---- samples that several workers share ---- */
+
+/* The worker that popped the sample has member 0; the others are taken by whoever has nothing to do,
+ * before it pops: they belong to an earlier sample. */
+void
+hr_link_offer_split (HrLink *link, HrSplit *split)
+{
+  hr_mutex_lock (&link->lock);
+  split->next = 1;
+  if (split->next < split->n)
+    g_queue_push_tail (&link->splits, split);
+  hr_mutex_unlock (&link->lock);
+  if (split->n > 1)
+    hr_cond_broadcast (&link->not_empty);
+}
+
+HrSplit *
+hr_link_take_split (HrLink *link, guint *index)
+{
+  HrSplit *split;
+
+  hr_mutex_lock (&link->lock);
+  split = g_queue_peek_head (&link->splits);
+  if (split != NULL) {
+    *index = split->next++;
+    if (split->next == split->n)
+      g_queue_pop_head (&link->splits);
+  }
+  hr_mutex_unlock (&link->lock);
+  return split;
+}
+
+gboolean
+hr_link_split_done (HrLink *link, HrSplit *split)
+{
+  gboolean last;
+
+  hr_mutex_lock (&link->lock);
+  last = --split->left == 0;
+  hr_mutex_unlock (&link->lock);
+  return last;
 }

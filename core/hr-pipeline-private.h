@@ -37,12 +37,17 @@ struct _HrWorker {
   guint index;
   gpointer state;
   HrOut *out;
+  struct _HrAsync *async; /* of asynchronous elements */
   gint wait;          /* HrWait */
   gpointer wait_for;  /* HrLink */
   guint64 wait_count; /* how often it has begun to wait */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
   guint64 items, bytes, copied;
 };
+
+/* one writer, many readers */
+#define hr_counter_add(counter, n) __atomic_store_n ((counter), *(counter) + (n), __ATOMIC_RELAXED)
+#define hr_counter_get(counter) __atomic_load_n ((counter), __ATOMIC_RELAXED)
 
 #define HR_MAX_WORKERS 256
 
@@ -68,11 +73,12 @@ struct _HrRun {
   HrPlan *plan;
   gboolean behind_prefetch;
   guint group; /* samples in each buffer it gets */
-  gint64 n_seen, n_errors;
+  gint64 n_errors;
 
   /* sinks */
   guint sink;
   gint64 step;
+  gboolean gated; /* sources wait until its steps are asked for */
   gint64 wait_time, train_time, cold_start; /* -1: no step yet */
   gint64 asked_at, got_at;
   gint64 n_samples, n_images;
@@ -105,7 +111,7 @@ struct _HrPipeline {
   HrGate *cpus;
   HrSteps *steps;
   gint64 skipped[HR_N_DATA_ERRORS];
-  gint64 n_holes;
+  gint64 n_dropped; /* by an element's policy, without an error */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
   HrElement *pull_sink;
@@ -178,13 +184,20 @@ gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GErro
 /* takes @error; the first one wins; stops the pipeline */
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error, HrOrigin *origin);
-gboolean hr_pipeline_is_stopping (const HrPipeline *pipeline);
+/* a prefetchqueue that still fills must not be waited for: the budget is full */
+void hr_pipeline_thread_left (HrPipeline *pipeline);
+void hr_pipeline_end_warm_up (HrPipeline *pipeline);
 
 /* hr-sink.c: shared by the sink's thread, pull and serial mode */
 void hr_sink_ask (HrRun *run);
-/* the buffer of the step asked for has come; counts it, gives its bytes back */
-void hr_sink_take (HrRun *run, HrBuffer *buffer);
+/* the steps asked for have come; counts them, gives their bytes back */
+void hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now);
+/* the trainer has done with them */
+void hr_sink_done (HrRun *run, gint64 now);
 void hr_sink_leave (HrRun *run);
+
+/* hr-join.c: merges buffers of equal number; takes them. NULL: failed, the pipeline has been told */
+HrBuffer *hr_join_merge (HrWorker *worker, HrBuffer **in, guint n);
 
 /* hr-digest.c */
 void hr_digest_update (GChecksum *checksum, const HrBuffer *buffer);
@@ -196,5 +209,5 @@ HrBuffer *hr_serial_pull (struct _HrSerial *serial);
 /* hr-monitor.c */
 gboolean hr_monitor_start (HrPipeline *pipeline, GError **error);
 void hr_monitor_join (HrPipeline *pipeline);
-/* hr-reserve.c: bytes of the budget */
+/* a reservation of bytes that the gate has granted */
 HrReservation *hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes);

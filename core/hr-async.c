@@ -1,0 +1,410 @@
+/* hr-async.c */
+#include "hr-async.h"
+
+typedef enum {
+  TICKET_PARKED,  /* not submitted: its bytes are not granted yet */
+  TICKET_FLYING,
+  TICKET_GROWING, /* wants more bytes, and its element stands still */
+  TICKET_DONE
+} TicketState;
+
+/* A place in the window, from submit to emission. */
+struct _HrTicket {
+  HrAsync *async;
+  TicketState state;
+  HrBuffer *buffer; /* the input until it is submitted, the result when it is done */
+  HrBuffer like;    /* its numbers */
+  HrOrigin *origin;
+  gpointer data;
+  HrGateWaiter waiter;
+  guint64 granted;   /* bytes granted and not given to memory yet */
+  guint64 allocated; /* bytes given to memory */
+};
+
+struct _HrAsync {
+  HrWorker *worker;
+  GQueue tickets; /* HrTicket, in the order of the input */
+  GPtrArray *waiting; /* those of them that wait for bytes */
+  guint n_flying;
+};
+
+HrAsync *
+hr_async_new (HrWorker *worker)
+{
+  HrAsync *async = g_new0 (HrAsync, 1);
+
+  async->worker = worker;
+  async->waiting = g_ptr_array_new ();
+  return async;
+}
+
+static HrGate *
+gate (const HrAsync *async)
+{
+  return async->worker->run->pipeline->memory;
+}
+
+static void
+give_back (HrTicket *ticket)
+{
+  if (ticket->granted > 0)
+    hr_gate_give (gate (ticket->async), ticket->granted);
+  ticket->granted = 0;
+}
+
+static void
+ticket_free (HrTicket *ticket)
+{
+  give_back (ticket);
+  g_clear_pointer (&ticket->buffer, hr_buffer_unref);
+  g_clear_pointer (&ticket->origin, hr_origin_unref);
+  g_free (ticket);
+}
+
+void
+hr_async_free (HrAsync *async)
+{
+  g_queue_clear_full (&async->tickets, (GDestroyNotify) ticket_free);
+  g_ptr_array_unref (async->waiting);
+  g_free (async);
+}
+
+/* ---- what the element calls ---- */
+
+static void
+become_hole (HrTicket *ticket, GError *error)
+{
+  GError *why = NULL;
+
+  if (!hr_fault (ticket->async->worker->run, ticket->origin, NULL, error, &why))
+    return; /* the run ends; nobody will look at the ticket */
+  g_clear_pointer (&ticket->buffer, hr_buffer_unref);
+  ticket->buffer = hr_buffer_new ();
+  hr_buffer_set_origin (ticket->buffer, ticket->origin != NULL ? hr_origin_ref (ticket->origin) : NULL);
+  hr_buffer_make_hole (ticket->buffer, why);
+}
+
+void
+hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
+{
+  HrAsync *async = ticket->async;
+
+  g_return_if_fail (ticket->state == TICKET_FLYING || ticket->state == TICKET_GROWING);
+  if (ticket->state == TICKET_GROWING) { /* it failed while it stood still */
+    g_ptr_array_remove_fast (async->waiting, ticket);
+    if (hr_gate_cancel (gate (async), &ticket->waiter))
+      ticket->granted += ticket->waiter.amount;
+  }
+  ticket->buffer = buffer;
+  if (error == NULL && buffer == NULL)
+    error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "finished a buffer without result and error");
+  if (error != NULL)
+    become_hole (ticket, error);
+  if (ticket->buffer != NULL) {
+    buffer = ticket->buffer = hr_buffer_make_writable (ticket->buffer);
+    buffer->number = ticket->like.number;
+    buffer->sample = ticket->like.sample;
+    buffer->segment = ticket->like.segment;
+    buffer->epoch = ticket->like.epoch;
+  }
+  give_back (ticket);
+  ticket->state = TICKET_DONE;
+  async->n_flying--;
+}
+
+/* TRUE: granted; FALSE: the bell will ring */
+static gboolean
+ask_for (HrTicket *ticket, guint64 bytes)
+{
+  HrAsync *async = ticket->async;
+  HrRun *run = async->worker->run;
+
+  ticket->waiter = (HrGateWaiter){
+    .number = ticket->like.sample >= 0 ? ticket->like.sample : hr_steps_get_next (run->pipeline->steps),
+    .segment = ticket->like.segment,
+    .amount = bytes,
+    .bell = &run->bell,
+  };
+  if (hr_gate_request (gate (async), &ticket->waiter)) {
+    ticket->granted += bytes;
+    return TRUE;
+  }
+  hr_pipeline_end_warm_up (run->pipeline);
+  g_ptr_array_add (async->waiting, ticket);
+  return FALSE;
+}
+
+gboolean
+hr_ticket_reserve (HrTicket *ticket, guint64 bytes)
+{
+  guint64 have = ticket->granted + ticket->allocated;
+
+  g_return_val_if_fail (ticket->state == TICKET_FLYING, FALSE);
+  if (bytes <= have) {
+    guint64 spare = MIN (have - bytes, ticket->granted);
+
+    if (spare > 0) {
+      ticket->granted -= spare;
+      hr_gate_give (gate (ticket->async), spare);
+    }
+    return TRUE;
+  }
+  if (ask_for (ticket, bytes - have))
+    return TRUE;
+  ticket->state = TICKET_GROWING;
+  return FALSE;
+}
+
+HrMemory *
+hr_ticket_alloc (HrTicket *ticket, const char *field G_GNUC_UNUSED, gsize size, GError **error)
+{
+  HrAsync *async = ticket->async;
+  HrMemory *memory = hr_memory_new_from_allocator (async->worker->run->pool, size, error);
+
+  if (memory == NULL)
+    return NULL;
+  if (size > ticket->granted) { /* not announced by hr_ticket_reserve(): counted, not waited for */
+    hr_gate_take (gate (async), size - ticket->granted);
+    ticket->granted = size;
+  }
+  ticket->granted -= size;
+  ticket->allocated += size;
+  memory->reservation = hr_reserve_granted (gate (async), ticket->like.sample, size);
+  return memory;
+}
+
+gint64
+hr_ticket_get_number (const HrTicket *ticket)
+{
+  return ticket->like.sample;
+}
+
+void
+hr_ticket_set_data (HrTicket *ticket, gpointer data)
+{
+  ticket->data = data;
+}
+
+gpointer
+hr_ticket_get_data (const HrTicket *ticket)
+{
+  return ticket->data;
+}
+
+gboolean
+hr_ticket_is_serial (const HrTicket *ticket)
+{
+  return ticket->async->worker->run->pipeline->settings.serial;
+}
+
+void
+hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body, gsize bytes G_GNUC_UNUSED)
+{
+  HrRun *run = ticket->async->worker->run;
+
+  hr_counter_add (&run->first_byte_time, first_byte);
+  hr_counter_add (&run->body_time, body);
+  hr_counter_add (&run->n_transfers, 1);
+}
+
+/* ---- the thread ---- */
+
+static void
+submit (HrTicket *ticket)
+{
+  HrAsync *async = ticket->async;
+  HrRun *run = async->worker->run;
+
+  ticket->state = TICKET_FLYING;
+  async->n_flying++;
+  run->def->submit (run->self, async->worker->state, g_steal_pointer (&ticket->buffer), ticket);
+}
+
+static HrTicket *
+admit (HrAsync *async, HrBuffer *in)
+{
+  HrWorker *worker = async->worker;
+  HrRun *run = worker->run;
+  HrTicket *ticket = g_new0 (HrTicket, 1);
+  HrOrigin *origin = hr_buffer_get_origin (in);
+  guint64 bytes = 0;
+
+  ticket->async = async;
+  ticket->buffer = in;
+  ticket->like = (HrBuffer){ .number = in->number, .sample = in->sample, .segment = in->segment, .epoch = in->epoch };
+  ticket->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
+  g_queue_push_tail (&async->tickets, ticket);
+  hr_counter_add (&worker->items, 1);
+  if (in->flags & HR_BUFFER_HOLE) {
+    ticket->state = TICKET_DONE;
+    return ticket;
+  }
+  if (run->def->estimate != NULL)
+    bytes = run->def->estimate (run->self, worker->state, in);
+  if (bytes == 0 || ask_for (ticket, bytes))
+    submit (ticket);
+  return ticket;
+}
+
+static void
+go_on (HrAsync *async)
+{
+  HrRun *run = async->worker->run;
+
+  for (guint i = 0; i < async->waiting->len;) {
+    HrTicket *ticket = async->waiting->pdata[i];
+
+    if (!hr_gate_is_granted (gate (async), &ticket->waiter)) {
+      i++;
+      continue;
+    }
+    g_ptr_array_remove_index (async->waiting, i);
+    ticket->granted += ticket->waiter.amount;
+    if (ticket->state == TICKET_GROWING) {
+      ticket->state = TICKET_FLYING;
+      run->def->resume (run->self, async->worker->state, ticket);
+    } else {
+      submit (ticket);
+    }
+  }
+}
+
+/* hands on what is done, in order or as it comes; TRUE: something stands before a full link */
+static gboolean
+emit (HrAsync *async)
+{
+  HrRun *run = async->worker->run;
+  HrLink *out = run->element->outputs->pdata[0];
+  gboolean ordered = run->element->common.ordered;
+
+  for (GList *l = async->tickets.head, *next; l != NULL; l = next) {
+    HrTicket *ticket = l->data;
+
+    next = l->next;
+    if (ticket->state != TICKET_DONE) {
+      if (ordered)
+        return FALSE;
+      continue;
+    }
+    if (ticket->buffer != NULL) {
+      gsize bytes = hr_buffer_get_n_bytes (ticket->buffer);
+
+      if (!hr_link_try_push (out, ticket->buffer))
+        return TRUE;
+      ticket->buffer = NULL;
+      hr_counter_add (&async->worker->bytes, bytes);
+    }
+    g_queue_delete_link (&async->tickets, l);
+    ticket_free (ticket);
+  }
+  return FALSE;
+}
+
+/* HR_WRONG_ASYNC_WAITS: what it must never do */
+static void
+wait_for_bytes (HrAsync *async)
+{
+  while (async->waiting->len > 0 && !hr_run_is_closed (async->worker->run)) {
+    g_usleep (100);
+    go_on (async);
+  }
+}
+
+static gboolean
+take_in (HrAsync *async)
+{
+  HrRun *run = async->worker->run;
+  HrLink *link = run->element->inputs->pdata[0];
+  gboolean ended = FALSE;
+
+  while (async->tickets.length < hr_run_get_window (run)) {
+    HrBuffer *in = hr_link_try_pop (link, &ended);
+
+    if (in == NULL)
+      break;
+    admit (async, in);
+    if (hr_wrong (HR_WRONG_ASYNC_WAITS))
+      wait_for_bytes (async);
+  }
+  return ended;
+}
+
+static void
+poll_once (HrAsync *async, gboolean blocked)
+{
+  HrWorker *worker = async->worker;
+  HrRun *run = worker->run;
+  gint64 begin = hr_now (), time;
+  GError *error = NULL;
+
+  hr_worker_begin_wait (worker, async->n_flying > 0 ? HR_WAIT_OUTSIDE : async->waiting->len > 0 ? HR_WAIT_BUDGET
+                                : blocked ? HR_WAIT_OUTPUT : HR_WAIT_INPUT,
+                        blocked ? run->element->outputs->pdata[0] : run->element->inputs->pdata[0]);
+  if (!run->def->poll (run->self, worker->state, run->bell.fd, -1, &error))
+    hr_pipeline_fail (run->pipeline, run->element, error);
+  hr_worker_end_wait (worker);
+  time = hr_now () - begin;
+  if (async->n_flying > 0) /* in flight: that is its work */
+    hr_counter_add (&worker->working, time);
+  else
+    hr_counter_add (blocked || async->waiting->len > 0 ? &worker->blocked_out : &worker->blocked_in, time);
+}
+
+static void
+cancel_waits (HrAsync *async)
+{
+  for (guint i = 0; i < async->waiting->len; i++) {
+    HrTicket *ticket = async->waiting->pdata[i];
+
+    if (hr_gate_cancel (gate (async), &ticket->waiter))
+      ticket->granted += ticket->waiter.amount;
+  }
+  g_ptr_array_set_size (async->waiting, 0);
+}
+
+void
+hr_async_loop (HrWorker *worker)
+{
+  HrAsync *async = worker->async;
+  HrRun *run = worker->run;
+
+  while (!hr_run_is_closed (run)) {
+    gboolean ended, blocked;
+
+    guint before;
+
+    hr_bell_hush (&run->bell);
+    go_on (async);
+    do { /* what has left makes room for more, which may be done at once (holes) */
+      ended = take_in (async);
+      before = async->tickets.length;
+      blocked = emit (async);
+    } while (async->tickets.length < before && !ended);
+    if (ended && async->tickets.length == 0)
+      break;
+    poll_once (async, blocked);
+  }
+  cancel_waits (async);
+}
+
+void
+hr_async_one (HrWorker *worker, HrBuffer *in)
+{
+  HrAsync *async = worker->async;
+  HrRun *run = worker->run;
+  HrTicket *ticket = admit (async, in);
+
+  while (ticket->state != TICKET_DONE && !hr_run_is_closed (run)) {
+    hr_bell_hush (&run->bell);
+    go_on (async);
+    if (ticket->state != TICKET_DONE)
+      poll_once (async, FALSE);
+  }
+  cancel_waits (async);
+  if (ticket->state == TICKET_DONE) {
+    if (ticket->buffer != NULL)
+      hr_out_add (worker->out, g_steal_pointer (&ticket->buffer));
+    g_queue_remove (&async->tickets, ticket);
+    ticket_free (ticket);
+  }
+}

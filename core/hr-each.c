@@ -1,0 +1,160 @@
+/* hr-each.c */
+#include "hr-each.h"
+
+static const char *
+member_name (const HrRun *run, const HrBuffer *sample, guint index)
+{
+  HrList *names = run->def->each_names != NULL ? hr_buffer_get_list (sample, run->def->each_names) : NULL;
+
+  return names != NULL && index < hr_list_get_length (names) ? hr_list_get_string (names, index) : NULL;
+}
+
+static void
+end_with_hole (HrWorker *worker, HrBuffer *sample, const char *member, GError *error)
+{
+  GError *why = NULL;
+
+  if (error == NULL)
+    error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
+  if (hr_fault (worker->run, hr_buffer_get_origin (sample), member, error, &why)) {
+    hr_buffer_make_hole (sample, why);
+    hr_out_add (worker->out, sample);
+  } else {
+    hr_buffer_unref (sample);
+  }
+}
+
+HrSplit *
+hr_each_begin (HrWorker *worker, HrBuffer *in)
+{
+  HrRun *run = worker->run;
+  const HrElementDef *def = run->def;
+  HrBuffer *sample = hr_buffer_make_writable (in);
+  GError *error = NULL;
+  HrSplit *split;
+  HrList *list;
+
+  worker->out->sample = sample->sample;
+  worker->out->segment = sample->segment;
+  if (def->prepare != NULL && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
+    end_with_hole (worker, sample, NULL, error);
+    return NULL;
+  }
+  list = hr_buffer_get_list (sample, def->each_field);
+  if (list == NULL || hr_list_get_length (list) == 0) { /* a sample of text alone */
+    hr_out_add (worker->out, sample);
+    return NULL;
+  }
+  split = g_new0 (HrSplit, 1);
+  split->n = split->left = hr_list_get_length (list);
+  split->failed_at = split->n;
+  split->members = g_new0 (HrTensor *, split->n);
+  hr_mutex_init (&split->lock);
+  for (guint i = 0; i < split->n; i++) {
+    HrTensor *tensor = hr_list_get_tensor (list, i);
+
+    split->members[i] = tensor != NULL ? hr_tensor_ref (tensor) : NULL;
+  }
+  /* so that a member's bytes go as soon as it has been worked on */
+  hr_buffer_remove (sample, def->each_field);
+  split->sample = sample;
+  return split;
+}
+
+static guint
+get_failed_at (HrSplit *split)
+{
+  guint failed_at;
+
+  hr_mutex_lock (&split->lock);
+  failed_at = split->failed_at;
+  hr_mutex_unlock (&split->lock);
+  return failed_at;
+}
+
+/* Of several that fail the lowest is told, whoever was first: the same in every run. */
+static void
+set_failed (HrSplit *split, guint index, GError *error)
+{
+  hr_mutex_lock (&split->lock);
+  if (index < split->failed_at) {
+    split->failed_at = index;
+    g_clear_error (&split->error);
+    split->error = error;
+    error = NULL;
+  }
+  hr_mutex_unlock (&split->lock);
+  g_clear_error (&error);
+}
+
+void
+hr_each_member (HrWorker *worker, HrSplit *split, guint index)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  GError *error = NULL;
+
+  if (get_failed_at (split) < index || hr_run_is_closed (run))
+    return;
+  out->sample = split->sample->sample;
+  out->segment = split->sample->segment;
+  if (split->members[index] == NULL) {
+    set_failed (split, index, g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                           "member %u of \"%s\" is no tensor", index, run->def->each_field));
+    return;
+  }
+  hr_out_take_permit (out);
+  if (!run->def->each (run->self, worker->state, split->sample, index, &split->members[index], out, &error)) {
+    if (error == NULL)
+      error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
+    set_failed (split, index, error);
+  }
+  hr_out_give_permit (out);
+}
+
+void
+hr_split_free (HrSplit *split)
+{
+  for (guint i = 0; i < split->n; i++)
+    g_clear_pointer (&split->members[i], hr_tensor_unref);
+  g_clear_pointer (&split->sample, hr_buffer_unref);
+  g_clear_error (&split->error);
+  hr_mutex_clear (&split->lock);
+  g_free (split->members);
+  g_free (split);
+}
+
+void
+hr_each_end (HrWorker *worker, HrSplit *split)
+{
+  const HrRun *run = worker->run;
+  HrBuffer *sample = g_steal_pointer (&split->sample);
+
+  if (split->error != NULL) {
+    g_autofree char *name = g_strdup (member_name (run, sample, split->failed_at));
+
+    end_with_hole (worker, sample, name, g_steal_pointer (&split->error));
+  } else if (hr_run_is_closed (run)) { /* members were left out */
+    hr_buffer_unref (sample);
+  } else {
+    HrList *list = hr_list_new (split->n);
+
+    for (guint i = 0; i < split->n; i++)
+      hr_list_append_tensor (list, g_steal_pointer (&split->members[i]));
+    hr_buffer_set_list (sample, run->def->each_field, list);
+    hr_out_add (worker->out, sample);
+  }
+  hr_split_free (split);
+}
+
+void
+hr_each_all (HrWorker *worker, HrBuffer *in)
+{
+  HrSplit *split = hr_each_begin (worker, in);
+
+  if (split == NULL)
+    return;
+  for (guint i = 0; i < split->n; i++)
+    hr_each_member (worker, split, i);
+  hr_each_end (worker, split);
+}

@@ -1,0 +1,419 @@
+/* hr-loops.c: what the threads of an element do, by its kind */
+#include "hr-async.h"
+#include "hr-each.h"
+#include <poll.h>
+#include <string.h>
+
+/* A worker that is alone takes several buffers at once, as many as it can work off in about this
+ * time: a hand-over then costs a fraction, and what follows does not wait for long. */
+#define RUN_TIME 40000
+#define MAX_RUN 64
+
+static HrLink *
+input (const HrWorker *worker, guint pad)
+{
+  return worker->run->element->inputs->pdata[pad];
+}
+
+static HrLink *
+output (const HrWorker *worker, guint pad)
+{
+  return worker->run->element->outputs->pdata[pad];
+}
+
+/* the buffers a worker has popped and not yet handed on */
+typedef struct {
+  HrLink *link;
+  gint64 ticket; /* of the first that is not handed on */
+  guint done;    /* how many of them are finished … */
+  guint n_out;   /* … and what they have become: the first of out->buffers */
+} Hand;
+
+/* out->flush: what is finished goes on before we wait */
+static void
+flush_hand (HrOut *out)
+{
+  Hand *hand = out->flush_data;
+  guint n = hand->n_out;
+
+  if (hand->done == 0)
+    return;
+  hr_link_deposit (hand->link, hand->ticket, hand->done, out->buffers, n);
+  memmove (out->buffers, out->buffers + n, (out->n_buffers - n) * sizeof *out->buffers);
+  out->n_buffers -= n;
+  hand->ticket += hand->done;
+  hand->done = hand->n_out = 0;
+}
+
+static void
+count_items (HrWorker *worker, HrBuffer **items, guint n)
+{
+  gsize bytes = 0;
+
+  for (guint i = 0; i < n; i++)
+    bytes += hr_buffer_get_n_bytes (items[i]);
+  hr_counter_add (&worker->items, n);
+  hr_counter_add (&worker->bytes, bytes);
+}
+
+/* time inside functions, without what they waited for */
+static void
+count_work (HrWorker *worker, gint64 time)
+{
+  HrOut *out = worker->out;
+
+  hr_counter_add (&worker->working, time - out->waited - out->waited_cpu);
+  hr_counter_add (&worker->blocked_out, out->waited);
+  hr_counter_add (&worker->blocked_cpu, out->waited_cpu);
+  out->waited = out->waited_cpu = 0;
+}
+
+static void
+help_with_split (HrWorker *worker, HrLink *link)
+{
+  HrOut *out = worker->out;
+  guint index;
+  HrSplit *split = hr_link_take_split (link, &index);
+
+  if (split == NULL)
+    return;
+  hr_each_member (worker, split, index);
+  if (hr_link_split_done (link, split)) {
+    gint64 ticket = split->ticket;
+
+    hr_each_end (worker, split);
+    hr_link_deposit (link, ticket, 1, out->buffers, out->n_buffers);
+    out->n_buffers = 0;
+  }
+}
+
+/* a sample of several members, and others who may help */
+static void
+begin_split (HrWorker *worker, HrLink *link, HrBuffer *in, gint64 ticket)
+{
+  HrOut *out = worker->out;
+  HrSplit *split = hr_each_begin (worker, in);
+
+  if (split == NULL) {
+    hr_link_deposit (link, ticket, 1, out->buffers, out->n_buffers);
+    out->n_buffers = 0;
+    return;
+  }
+  split->ticket = ticket;
+  hr_link_offer_split (link, split);
+  hr_each_member (worker, split, 0);
+  if (hr_link_split_done (link, split)) {
+    hr_each_end (worker, split);
+    hr_link_deposit (link, ticket, 1, out->buffers, out->n_buffers);
+    out->n_buffers = 0;
+  }
+}
+
+static void
+work_off (HrWorker *worker, HrBuffer **items, guint n, Hand *hand)
+{
+  HrOut *out = worker->out;
+
+  out->flush = flush_hand;
+  out->flush_data = hand;
+  for (guint i = 0; i < n; i++) {
+    if (hr_run_is_closed (worker->run)) {
+      hr_buffer_unref (items[i]);
+    } else {
+      hr_work_process (worker, items[i]);
+      if (hr_wrong (HR_WRONG_PERMIT_IN_PUSH))
+        hr_out_take_permit (out);
+    }
+    hand->done++;
+    hand->n_out = out->n_buffers;
+  }
+  out->flush = NULL;
+}
+
+static guint
+adapt (guint max, gint64 time, guint n)
+{
+  gint64 each = MAX (time / n, 1);
+  guint fits = (guint) CLAMP (RUN_TIME / each, 1, MAX_RUN);
+
+  /* one cheap buffer is no proof: grow by steps, shrink at once */
+  return MIN (fits, max * 2);
+}
+
+static void
+transform_loop (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  HrLink *link = input (worker, 0);
+  HrBuffer *items[MAX_RUN];
+  Hand hand;
+  guint max = 1, n;
+  gint64 ticket, begin, end, mark = hr_now ();
+
+  while ((n = hr_link_pop (link, worker->index, hr_run_get_n_workers (run) == 1 ? max : 1, items, &ticket)) > 0) {
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_in, begin - mark);
+    if (n == HR_POP_SPLIT) {
+      help_with_split (worker, link);
+      mark = hr_now ();
+      count_work (worker, mark - begin);
+      continue;
+    }
+    count_items (worker, items, n);
+    if (run->def->each != NULL && hr_run_get_n_workers (run) > 1 && !(items[0]->flags & HR_BUFFER_HOLE)) {
+      begin_split (worker, link, items[0], ticket);
+      mark = hr_now ();
+      count_work (worker, mark - begin);
+      continue;
+    }
+    hand = (Hand){ .link = link, .ticket = ticket };
+    work_off (worker, items, n, &hand);
+    end = hr_now ();
+    count_work (worker, end - begin);
+    out->flush_data = &hand;
+    flush_hand (out);
+    if (hr_wrong (HR_WRONG_PERMIT_IN_PUSH))
+      hr_out_give_permit (out);
+    mark = hr_now ();
+    hr_counter_add (&worker->blocked_out, mark - end);
+    max = adapt (max, end - begin, n);
+  }
+  if (run->def->finish != NULL && !hr_run_is_closed (run)) {
+    hr_work_finish (worker);
+    hr_link_push (output (worker, 0), out->buffers, out->n_buffers);
+    out->n_buffers = 0;
+  }
+}
+
+static void
+flush_source (HrOut *out)
+{
+  hr_link_push (output (out->worker, 0), out->buffers, out->n_buffers);
+  out->n_buffers = 0;
+}
+
+static void
+source_loop (HrWorker *worker)
+{
+  HrOut *out = worker->out;
+  gint64 begin = hr_now (), end;
+  HrFlow flow = HR_FLOW_MORE;
+
+  out->flush = flush_source;
+  while (flow == HR_FLOW_MORE && !hr_run_is_closed (worker->run)) {
+    flow = hr_work_create (worker);
+    count_items (worker, out->buffers, out->n_buffers);
+    end = hr_now ();
+    count_work (worker, end - begin);
+    flush_source (out);
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_out, begin - end);
+  }
+}
+
+static void
+sink_loop (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrLink *link = input (worker, 0);
+  HrBuffer *items[MAX_RUN];
+  gint64 ticket, begin, mark = hr_now ();
+  guint max = 1, n;
+
+  for (;;) {
+    hr_sink_ask (run);
+    n = hr_link_pop (link, 0, run->gated ? 1 : max, items, &ticket);
+    if (n == 0)
+      break;
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_in, begin - mark);
+    count_items (worker, items, n);
+    hr_sink_take (run, items, n, begin);
+    for (guint i = 0; i < n; i++) {
+      if ((items[i]->flags & HR_BUFFER_HOLE) || hr_run_is_closed (run))
+        hr_buffer_unref (items[i]);
+      else
+        hr_work_consume (worker, items[i]);
+    }
+    hr_link_settle (link, n);
+    mark = hr_now ();
+    count_work (worker, mark - begin);
+    hr_sink_done (run, mark);
+    max = adapt (max, mark - begin, n);
+  }
+  hr_sink_leave (run);
+}
+
+/* ---- one input, several outputs ---- */
+
+static void
+route_loop (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrLink *link = input (worker, 0);
+  guint n_out = run->element->outputs->len, n;
+  HrBuffer *items[MAX_RUN], **branch = g_newa (HrBuffer *, MAX_RUN);
+  guint64 wanted[MAX_RUN];
+  gint64 ticket, begin, end, mark = hr_now ();
+
+  while ((n = hr_link_pop (link, 0, MAX_RUN, items, &ticket)) > 0) {
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_in, begin - mark);
+    count_items (worker, items, n);
+    for (guint i = 0; i < n; i++)
+      wanted[i] = run->def->route (run->self, worker->state, items[i], n_out);
+    end = hr_now ();
+    count_work (worker, end - begin);
+    for (guint pad = 0; pad < n_out; pad++) {
+      guint n_branch = 0;
+
+      for (guint i = 0; i < n; i++)
+        if (wanted[i] & ((guint64) 1 << pad))
+          branch[n_branch++] = hr_buffer_ref (items[i]);
+      hr_link_push (output (worker, pad), branch, n_branch);
+    }
+    for (guint i = 0; i < n; i++)
+      hr_buffer_unref (items[i]);
+    hr_link_settle (link, n);
+    mark = hr_now ();
+    hr_counter_add (&worker->blocked_out, mark - end);
+  }
+}
+
+/* ---- several inputs, one output ---- */
+
+static HrBuffer *
+pop_one (HrWorker *worker, HrLink *link)
+{
+  HrBuffer *buffer;
+  gint64 ticket;
+
+  if (hr_link_pop (link, worker->index, 1, &buffer, &ticket) == 0)
+    return NULL;
+  hr_link_settle (link, 1);
+  return buffer;
+}
+
+static void
+join_zip (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  guint n = run->element->inputs->len;
+  g_autofree HrBuffer **in = g_new0 (HrBuffer *, n);
+  gint64 begin, end, mark = hr_now ();
+
+  for (;;) {
+    guint got = 0;
+    HrBuffer *merged;
+
+    while (got < n && (in[got] = pop_one (worker, input (worker, got))) != NULL)
+      got++;
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_in, begin - mark);
+    if (got < n) {
+      while (got > 0)
+        hr_buffer_unref (in[--got]);
+      return;
+    }
+    count_items (worker, in, n);
+    merged = hr_join_merge (worker, in, n);
+    end = hr_now ();
+    count_work (worker, end - begin);
+    if (merged == NULL || !hr_link_push (output (worker, 0), &merged, 1))
+      return;
+    mark = hr_now ();
+    hr_counter_add (&worker->blocked_out, mark - end);
+  }
+}
+
+static gboolean
+pass_on (HrWorker *worker, HrBuffer *buffer)
+{
+  gint64 begin = hr_now ();
+  gboolean wanted;
+
+  count_items (worker, &buffer, 1);
+  wanted = hr_link_push (output (worker, 0), &buffer, 1);
+  hr_counter_add (&worker->blocked_out, hr_now () - begin);
+  return wanted;
+}
+
+static void
+join_concat (HrWorker *worker)
+{
+  for (guint i = 0; i < worker->run->element->inputs->len; i++) {
+    HrBuffer *buffer;
+
+    while ((buffer = pop_one (worker, input (worker, i))) != NULL)
+      if (!pass_on (worker, buffer))
+        return;
+  }
+}
+
+static void
+join_any (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  guint n = run->element->inputs->len, first = 0;
+  struct pollfd fd = { run->bell.fd, POLLIN, 0 };
+
+  while (!hr_run_is_closed (run)) {
+    guint n_ended = 0;
+    HrBuffer *buffer = NULL;
+
+    hr_bell_hush (&run->bell);
+    for (guint i = 0; i < n && buffer == NULL; i++) {
+      gboolean ended;
+
+      buffer = hr_link_try_pop (input (worker, (first + i) % n), &ended);
+      n_ended += ended;
+    }
+    first = (first + 1) % n; /* every input gets its turn */
+    if (buffer != NULL) {
+      if (!pass_on (worker, buffer))
+        return;
+    } else if (n_ended == n) {
+      return;
+    } else {
+      gint64 begin = hr_now ();
+
+      hr_worker_begin_wait (worker, HR_WAIT_INPUT, NULL);
+      poll (&fd, 1, -1);
+      hr_worker_end_wait (worker);
+      hr_counter_add (&worker->blocked_in, hr_now () - begin);
+    }
+  }
+}
+
+static void
+join_loop (HrWorker *worker)
+{
+  switch (worker->run->def->join (worker->run->self)) {
+  case HR_JOIN_ZIP:
+    join_zip (worker);
+    break;
+  case HR_JOIN_CONCAT:
+    join_concat (worker);
+    break;
+  case HR_JOIN_ANY:
+    join_any (worker);
+    break;
+  }
+}
+
+HrLoop
+hr_loop_for (const HrElementDef *def)
+{
+  if (def->create != NULL)
+    return source_loop;
+  if (def->submit != NULL)
+    return hr_async_loop;
+  if (def->route != NULL)
+    return route_loop;
+  if (def->merge != NULL)
+    return join_loop;
+  if (def->consume != NULL)
+    return sink_loop;
+  return transform_loop;
+}

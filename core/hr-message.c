@@ -1,0 +1,64 @@
+/* hr-message.c: what a pipeline tells its owner, pulled */
+#include "hr-pipeline-private.h"
+
+/* a run that skips millions must not keep millions of messages; the counters have them all */
+#define MAX_MESSAGES 10000
+
+G_DEFINE_BOXED_TYPE (HrMessage, hr_message, hr_message_ref, hr_message_unref)
+
+HrMessage *
+hr_message_ref (HrMessage *message)
+{
+  g_atomic_int_inc (&message->ref_count);
+  return message;
+}
+
+void
+hr_message_unref (HrMessage *message)
+{
+  if (!g_atomic_int_dec_and_test (&message->ref_count))
+    return;
+  g_free (message->element);
+  g_clear_error (&message->error);
+  g_clear_pointer (&message->origin, hr_origin_unref);
+  g_free (message);
+}
+
+void
+hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
+                  HrOrigin *origin)
+{
+  HrMessage *message = g_new0 (HrMessage, 1);
+
+  message->ref_count = 1;
+  message->type = type;
+  message->element = element != NULL ? g_strdup (element->common.name) : NULL;
+  message->error = error != NULL ? g_error_copy (error) : NULL;
+  message->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
+  hr_mutex_lock (&pipeline->lock);
+  if (type == HR_MESSAGE_SKIPPED && pipeline->messages.length >= MAX_MESSAGES)
+    hr_message_unref (message);
+  else
+    g_queue_push_tail (&pipeline->messages, message);
+  hr_cond_broadcast (&pipeline->changed);
+  hr_mutex_unlock (&pipeline->lock);
+}
+
+HrMessage *
+hr_pipeline_pop_message (HrPipeline *pipeline, gint64 timeout_ns)
+{
+  gint64 until = hr_now () + MAX (timeout_ns, 0);
+  HrMessage *message;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  hr_mutex_lock (&pipeline->lock);
+  while ((message = g_queue_pop_head (&pipeline->messages)) == NULL
+         && pipeline->state == HR_STATE_RUNNING) {
+    if (timeout_ns < 0)
+      hr_cond_wait (&pipeline->changed, &pipeline->lock);
+    else if (!hr_cond_wait_until (&pipeline->changed, &pipeline->lock, until))
+      break;
+  }
+  hr_mutex_unlock (&pipeline->lock);
+  return message;
+}

@@ -1,0 +1,239 @@
+/* hr-out.c: what an element's function may use while it is called */
+#include "hr-pipeline-private.h"
+#include <poll.h>
+
+HrOut *
+hr_out_new (HrWorker *worker)
+{
+  HrOut *out = g_new0 (HrOut, 1);
+
+  out->worker = worker;
+  return out;
+}
+
+void
+hr_out_free (HrOut *out)
+{
+  for (guint i = 0; i < out->n_buffers; i++)
+    hr_buffer_unref (out->buffers[i]);
+  g_free (out->buffers);
+  g_clear_error (&out->fatal);
+  g_free (out);
+}
+
+void
+hr_out_add (HrOut *out, HrBuffer *buffer)
+{
+  if (out->n_buffers == out->n_room) {
+    out->n_room = MAX (16, out->n_room * 2);
+    out->buffers = g_renew (HrBuffer *, out->buffers, out->n_room);
+  }
+  out->buffers[out->n_buffers++] = buffer;
+}
+
+/**
+ * hr_out_push:
+ * @buffer: (transfer full): for the next element
+ */
+void
+hr_out_push (HrOut *out, HrBuffer *buffer)
+{
+  if (out->inherit != NULL && buffer->reservation == NULL)
+    buffer->reservation = hr_reservation_ref (out->inherit);
+  hr_out_add (out, buffer);
+}
+
+gboolean
+hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GError **fatal)
+{
+  HrRun *run = out->worker->run;
+  GError *why = NULL;
+
+  if (buffer == NULL)
+    buffer = hr_buffer_new ();
+  else
+    buffer = hr_buffer_make_writable (buffer);
+  if (origin != NULL)
+    hr_buffer_set_origin (buffer, origin);
+  if (!hr_fault (run, hr_buffer_get_origin (buffer), NULL, error, &why)) {
+    hr_buffer_unref (buffer);
+    g_set_error_literal (fatal, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
+    return FALSE;
+  }
+  hr_buffer_make_hole (buffer, why);
+  hr_out_push (out, buffer);
+  return TRUE;
+}
+
+/* ---- permits ---- */
+
+static gboolean
+needs_permit (const HrRun *run)
+{
+  return run->pipeline->cpus != NULL && !run->def->light && !run->def->waits;
+}
+
+/* Takes a processor. When the element is being closed it goes on without one: it will leave soon. */
+void
+hr_out_take_permit (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+  HrGateWaiter waiter = { .number = out->sample, .amount = 1 };
+  HrCond granted;
+  gint64 since;
+
+  if (!needs_permit (run) || out->has_permit)
+    return;
+  hr_cond_init (&granted);
+  waiter.cond = &granted;
+  if (hr_gate_request (run->pipeline->cpus, &waiter)) {
+    out->has_permit = TRUE;
+  } else {
+    since = hr_now ();
+    hr_worker_begin_wait (out->worker, HR_WAIT_PERMIT, NULL);
+    out->has_permit = hr_gate_wait (run->pipeline->cpus, &waiter, &run->closed, &run->pipeline->stopping);
+    hr_worker_end_wait (out->worker);
+    out->waited_cpu += hr_now () - since;
+  }
+  hr_cond_clear (&granted);
+}
+
+void
+hr_out_give_permit (HrOut *out)
+{
+  if (!out->has_permit)
+    return;
+  out->has_permit = FALSE;
+  hr_gate_give (out->worker->run->pipeline->cpus, 1);
+}
+
+/* ---- bytes ---- */
+
+static void
+give_back (gpointer owner, gint64 number G_GNUC_UNUSED, guint64 bytes)
+{
+  hr_gate_give (owner, bytes);
+}
+
+HrReservation *
+hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes)
+{
+  return hr_reservation_new (hr_gate_ref (gate), sample, bytes, give_back,
+                             (void (*) (gpointer)) hr_gate_unref);
+}
+
+/* Nothing that others need may be held while waiting: not the results so far, not a processor. */
+static gboolean
+wait_for_budget (HrOut *out, HrGateWaiter *waiter)
+{
+  HrRun *run = out->worker->run;
+  HrPipeline *pipeline = run->pipeline;
+  gboolean had_permit = out->has_permit;
+  gboolean granted;
+  gint64 since;
+
+  if (out->flush != NULL)
+    out->flush (out);
+  if (!hr_wrong (HR_WRONG_PERMIT_IN_BUDGET))
+    hr_out_give_permit (out);
+  hr_pipeline_end_warm_up (pipeline);
+  since = hr_now ();
+  hr_worker_begin_wait (out->worker, HR_WAIT_BUDGET, NULL);
+  granted = hr_gate_wait (pipeline->memory, waiter, &run->closed, &pipeline->stopping);
+  hr_worker_end_wait (out->worker);
+  out->waited += hr_now () - since;
+  if (granted && had_permit)
+    hr_out_take_permit (out);
+  return granted;
+}
+
+HrMemory *
+hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **error)
+{
+  HrRun *run = out->worker->run;
+  HrGate *gate = run->pipeline->memory;
+  HrGateWaiter waiter = { .number = out->sample, .segment = out->segment, .amount = size };
+  HrMemory *memory;
+  HrCond granted;
+  gboolean ok;
+
+  hr_cond_init (&granted);
+  waiter.cond = &granted;
+  ok = hr_gate_request (gate, &waiter) || wait_for_budget (out, &waiter);
+  hr_cond_clear (&granted);
+  if (!ok) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
+    return NULL;
+  }
+  memory = hr_memory_new_from_allocator (run->pool, size, error);
+  if (memory == NULL)
+    hr_gate_give (gate, size);
+  else
+    memory->reservation = hr_reserve_granted (gate, out->sample, size);
+  return memory;
+}
+
+/* ---- the rest ---- */
+
+gboolean
+hr_out_is_closed (HrOut *out)
+{
+  return hr_run_is_closed (out->worker->run);
+}
+
+int
+hr_out_get_wake_fd (HrOut *out)
+{
+  return hr_run_get_closed_fd (out->worker->run);
+}
+
+gboolean
+hr_out_sleep (HrOut *out, gint64 nanoseconds)
+{
+  struct pollfd fd = { hr_out_get_wake_fd (out), POLLIN, 0 };
+  gint64 until = hr_now () + nanoseconds;
+  gint64 left = nanoseconds;
+
+  if (hr_out_is_closed (out))
+    return FALSE;
+  hr_worker_begin_wait (out->worker, HR_WAIT_OUTSIDE, NULL);
+  while (left > 0 && !hr_out_is_closed (out)) {
+    struct timespec time = { left / 1000000000, left % 1000000000 };
+
+    if (ppoll (&fd, 1, &time, NULL) > 0)
+      break;
+    left = until - hr_now ();
+  }
+  hr_worker_end_wait (out->worker);
+  return !hr_out_is_closed (out);
+}
+
+void
+hr_out_count_copy (HrOut *out, gsize bytes)
+{
+  HrWorker *worker = out->worker;
+
+  hr_counter_add (&worker->copied, bytes);
+}
+
+gboolean
+hr_out_is_serial (HrOut *out)
+{
+  return out->worker->run->pipeline->settings.serial;
+}
+
+HrPlan *
+hr_out_get_plan (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  if (run->plan == NULL)
+    run->plan = hr_plan_new ();
+  return run->plan;
+}
+
+HrElement *
+hr_out_get_element (HrOut *out)
+{
+  return out->worker->run->element;
+}

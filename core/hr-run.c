@@ -1,0 +1,310 @@
+/* hr-run.c: an element's part of a running pipeline: its workers, its waits, its end */
+#include "hr-async.h"
+#include <stdio.h>
+#include <unistd.h>
+
+_Thread_local HrWorker *hr_worker_self;
+
+/* free blocks kept warm for the next samples, per element that allocates */
+#define POOL_IDLE (256u << 20)
+
+HrRun *
+hr_run_new (HrPipeline *pipeline, HrElement *element)
+{
+  HrRun *run = g_new0 (HrRun, 1);
+
+  run->pipeline = pipeline;
+  run->element = element;
+  run->def = element->def;
+  run->self = element->self;
+  run->shared = g_malloc0 (MAX (run->def->shared_size, 1));
+  run->pool = hr_allocator_pool_new (POOL_IDLE);
+  run->threads = g_array_new (FALSE, FALSE, sizeof (pthread_t));
+  run->bell.fd = run->closed_fd = -1;
+  run->cold_start = -1;
+  run->group = 1;
+  hr_mutex_init (&run->lock);
+  return run;
+}
+
+static void
+worker_free (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+
+  if (run->def->worker_stop != NULL)
+    run->def->worker_stop (run->self, worker->state);
+  g_clear_pointer (&worker->async, hr_async_free);
+  if (run->def->worker_size > 0)
+    g_free (worker->state);
+  hr_out_free (worker->out);
+  g_free (worker);
+}
+
+void
+hr_run_free (HrRun *run)
+{
+  g_clear_pointer (&run->plan, hr_plan_free);
+  g_clear_pointer (&run->checksum, g_checksum_free);
+  g_clear_pointer (&run->threads, g_array_unref);
+  hr_allocator_unref (run->pool);
+  hr_bell_clear (&run->bell);
+  if (run->closed_fd >= 0)
+    close (run->closed_fd);
+  hr_mutex_clear (&run->lock);
+  g_free (run->shared);
+  g_free (run);
+}
+
+gboolean
+hr_run_start (HrRun *run, GError **error)
+{
+  GError *own = NULL;
+
+  if ((run->def->submit != NULL || run->def->merge != NULL) && !hr_bell_init (&run->bell, error))
+    return FALSE;
+  if (run->def->start != NULL && !run->def->start (run->self, run->shared, run->element, &own)) {
+    g_prefix_error (&own, "%s \"%s\": ", run->def->name, run->element->common.name);
+    g_propagate_error (error, own);
+    return FALSE;
+  }
+  run->started = TRUE;
+  return TRUE;
+}
+
+/* after all threads have been joined */
+void
+hr_run_stop (HrRun *run)
+{
+  for (guint i = 0; i < run->n_workers; i++)
+    g_clear_pointer (&run->workers[i], worker_free);
+  run->n_workers = 0;
+  if (run->started && run->def->stop != NULL)
+    run->def->stop (run->self, run->shared);
+  run->started = FALSE;
+}
+
+HrWorker *
+hr_worker_new (HrRun *run, GError **error)
+{
+  HrWorker *worker = g_new0 (HrWorker, 1);
+
+  worker->run = run;
+  worker->index = run->n_workers;
+  worker->state = run->def->worker_size > 0 ? g_malloc0 (run->def->worker_size) : run->shared;
+  worker->out = hr_out_new (worker);
+  if (run->def->worker_start != NULL) {
+    GError *own = NULL;
+
+    if (!run->def->worker_start (run->self, run->shared, worker->state, &own)) {
+      g_prefix_error (&own, "%s \"%s\": ", run->def->name, run->element->common.name);
+      g_propagate_error (error, own);
+      if (run->def->worker_size > 0)
+        g_free (worker->state);
+      hr_out_free (worker->out);
+      g_free (worker);
+      return NULL;
+    }
+  }
+  if (run->def->submit != NULL)
+    worker->async = hr_async_new (worker);
+  hr_mutex_lock (&run->lock);
+  run->workers[run->n_workers++] = worker;
+  hr_mutex_unlock (&run->lock);
+  return worker;
+}
+
+/* ---- effective settings ---- */
+
+gboolean
+hr_run_is_closed (const HrRun *run)
+{
+  return g_atomic_int_get (&run->closed) || g_atomic_int_get (&run->pipeline->stopping);
+}
+
+guint
+hr_run_get_n_workers (const HrRun *run)
+{
+  guint64 workers = hr_live_uint (&run->element->common.workers);
+
+  if (run->def->parallel == HR_PARALLEL_NO || workers == 0)
+    return 1;
+  return (guint) MIN (workers, HR_MAX_WORKERS);
+}
+
+guint64
+hr_run_get_window (const HrRun *run)
+{
+  guint64 window = hr_live_uint (&run->element->common.window);
+  guint n;
+
+  if (window > 0)
+    return window;
+  n = run->def->concurrency != NULL && !hr_wrong (HR_WRONG_ASYNC_WINDOW) ? run->def->concurrency (run->self)
+                                                                      : hr_run_get_n_workers (run);
+  if (run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW))
+    return n;
+  return 8 * (guint64) n;
+}
+
+#define DEFAULT_ITEMS 64
+#define DEFAULT_BYTES (64u << 20)
+
+void
+hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes)
+{
+  guint64 own_items = hr_live_uint (&run->element->common.queue_items);
+  guint64 own_bytes = hr_live_uint (&run->element->common.queue_bytes);
+
+  *items = own_items > 0 ? own_items
+           : run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW) ? 1
+                                                                           : DEFAULT_ITEMS;
+  *bytes = own_bytes > 0 ? own_bytes : DEFAULT_BYTES;
+}
+
+/* ---- waits ---- */
+
+void
+hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what)
+{
+  if (worker == NULL) /* the owner's thread, in push or pull */
+    return;
+  hr_counter_add (&worker->wait_count, 1);
+  __atomic_store_n (&worker->wait_for, what, __ATOMIC_RELAXED);
+  __atomic_store_n (&worker->wait, wait, __ATOMIC_RELEASE);
+}
+
+void
+hr_worker_end_wait (HrWorker *worker)
+{
+  if (worker != NULL)
+    __atomic_store_n (&worker->wait, HR_WAIT_NONE, __ATOMIC_RELEASE);
+}
+
+int
+hr_run_get_closed_fd (HrRun *run)
+{
+  int fd;
+
+  hr_mutex_lock (&run->lock);
+  if (run->closed_fd < 0) {
+    HrBell bell;
+
+    if (hr_bell_init (&bell, NULL)) {
+      run->closed_fd = bell.fd;
+      if (hr_run_is_closed (run))
+        hr_bell_ring (&bell);
+    }
+  }
+  fd = run->closed_fd;
+  hr_mutex_unlock (&run->lock);
+  return fd;
+}
+
+/* whatever its workers wait for: look again */
+void
+hr_run_wake (HrRun *run)
+{
+  HrElement *element = run->element;
+
+  for (guint i = 0; i < element->inputs->len; i++)
+    hr_link_wake (element->inputs->pdata[i]);
+  for (guint i = 0; i < element->outputs->len; i++)
+    hr_link_wake (element->outputs->pdata[i]);
+  if (run->bell.fd >= 0)
+    hr_bell_ring (&run->bell);
+  hr_mutex_lock (&run->lock);
+  if (run->closed_fd >= 0 && hr_run_is_closed (run)) {
+    HrBell bell = { run->closed_fd, 0 };
+
+    hr_bell_ring (&bell); /* never hushed: the descriptor stays readable */
+  }
+  hr_mutex_unlock (&run->lock);
+}
+
+void
+hr_run_close (HrRun *run)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  g_atomic_int_set (&run->closed, 1);
+  hr_run_wake (run);
+  hr_gate_wake (pipeline->memory);
+  if (pipeline->cpus != NULL)
+    hr_gate_wake (pipeline->cpus);
+  hr_steps_wake (pipeline->steps);
+}
+
+/* ---- threads ---- */
+
+static void *
+thread_main (void *data)
+{
+  HrWorker *worker = data;
+  HrRun *run = worker->run;
+  char name[16];
+
+  snprintf (name, sizeof name, "%s", run->element->common.name);
+  pthread_setname_np (pthread_self (), name);
+  hr_worker_self = worker;
+  hr_loop_for (run->def) (worker);
+  hr_worker_self = NULL;
+  hr_run_leave (run);
+  return NULL;
+}
+
+/* adds @n threads; after start() too, when workers= is raised */
+gboolean
+hr_run_spawn (HrRun *run, guint n, GError **error)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  for (guint i = 0; i < n; i++) {
+    HrWorker *worker = hr_worker_new (run, error);
+    pthread_t thread;
+    int failed = 0;
+
+    if (worker == NULL)
+      return FALSE;
+    hr_mutex_lock (&run->lock);
+    if (!run->leaving) {
+      hr_mutex_lock (&pipeline->lock);
+      pipeline->n_running++;
+      hr_mutex_unlock (&pipeline->lock);
+      run->n_alive++;
+      failed = pthread_create (&thread, NULL, thread_main, worker);
+      if (failed == 0)
+        g_array_append_val (run->threads, thread);
+      else
+        run->n_alive--;
+    }
+    hr_mutex_unlock (&run->lock);
+    if (failed != 0) {
+      hr_pipeline_thread_left (pipeline);
+      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "%s \"%s\": cannot start a thread: %s",
+                   run->def->name, run->element->common.name, g_strerror (failed));
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+void
+hr_run_leave (HrRun *run)
+{
+  HrElement *element = run->element;
+  gboolean last;
+
+  hr_mutex_lock (&run->lock);
+  last = --run->n_alive == 0;
+  if (last)
+    run->leaving = TRUE;
+  hr_mutex_unlock (&run->lock);
+  if (last) {
+    for (guint i = 0; i < element->outputs->len; i++)
+      hr_link_end (element->outputs->pdata[i]);
+    for (guint i = 0; i < element->inputs->len; i++)
+      hr_link_close (element->inputs->pdata[i]);
+  }
+  hr_pipeline_thread_left (run->pipeline);
+}

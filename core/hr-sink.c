@@ -1,0 +1,94 @@
+/* hr-sink.c: the end of the line: asks for a step, takes it, and measures how long that took */
+#include "hr-pipeline-private.h"
+
+void
+hr_sink_ask (HrRun *run)
+{
+  run->asked_at = hr_now ();
+  hr_steps_ask (run->pipeline->steps, run->sink, run->step);
+}
+
+/* bytes that were asked for in the sample's name are free for look-ahead again, whatever the
+ * trainer does with it */
+static void
+release_tensor (HrTensor *tensor)
+{
+  HrMemory *memory = hr_tensor_get_memory (tensor);
+
+  if (memory->reservation != NULL)
+    hr_reservation_release (memory->reservation);
+}
+
+static void
+release (const HrBuffer *buffer)
+{
+  for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++) {
+    HrFieldType type;
+    const char *name = hr_buffer_get_field (buffer, i, &type);
+
+    if (type == HR_FIELD_TENSOR) {
+      release_tensor (hr_buffer_get_tensor (buffer, name));
+    } else if (type == HR_FIELD_LIST) {
+      HrList *list = hr_buffer_get_list (buffer, name);
+
+      for (guint k = 0; k < hr_list_get_length (list); k++) {
+        HrTensor *tensor = hr_list_get_tensor (list, k);
+
+        if (tensor != NULL)
+          release_tensor (tensor);
+      }
+    }
+  }
+  for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
+    release (hr_buffer_get_member (buffer, i));
+}
+
+static void
+count_images (HrRun *run, const HrBuffer *buffer)
+{
+  HrList *images = hr_buffer_get_list (buffer, "images");
+  guint n = hr_buffer_get_n_members (buffer);
+
+  if (images != NULL)
+    hr_counter_add (&run->n_images, hr_list_get_length (images));
+  if (n == 0 && !(buffer->flags & (HR_BUFFER_HOLE | HR_BUFFER_BATCH)))
+    hr_counter_add (&run->n_samples, 1);
+  for (guint i = 0; i < n; i++)
+    if (!(hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE))
+      hr_counter_add (&run->n_samples, 1);
+}
+
+void
+hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  if (run->cold_start < 0)
+    run->cold_start = now - run->asked_at; /* the first step has a time of its own */
+  else
+    hr_counter_add (&run->wait_time, now - run->asked_at);
+  if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))
+    hr_gate_pump (pipeline->memory);
+  hr_counter_add (&run->step, n);
+  for (guint i = 0; i < n; i++) {
+    count_images (run, buffers[i]);
+    if (!hr_wrong (HR_WRONG_HELD_COUNTS))
+      release (buffers[i]);
+    if (run->checksum != NULL)
+      hr_digest_update (run->checksum, buffers[i]);
+  }
+  run->got_at = run->checksum != NULL ? hr_now () : now;
+}
+
+void
+hr_sink_done (HrRun *run, gint64 now)
+{
+  hr_counter_add (&run->train_time, now - run->got_at);
+}
+
+void
+hr_sink_leave (HrRun *run)
+{
+  hr_steps_leave (run->pipeline->steps, run->sink);
+  hr_gate_pump (run->pipeline->memory);
+}

@@ -1,0 +1,210 @@
+/* hr-work.c: calls an element's function for one buffer and makes of the outcome what travels on:
+ * results, or a hole. The same for threads and for serial mode. */
+#include "hr-each.h"
+#include "hr-pipeline-private.h"
+
+/* what a sample leaves behind when it does not go on */
+static void
+add_hole (HrOut *out, const HrBuffer *like, HrOrigin *origin, GError *why)
+{
+  HrBuffer *hole = hr_buffer_new ();
+
+  hole->number = like->number;
+  hole->sample = like->sample;
+  hole->segment = like->segment;
+  hole->epoch = like->epoch;
+  hr_buffer_set_origin (hole, origin);
+  hr_buffer_make_hole (hole, why);
+  hr_out_add (out, hole);
+}
+
+/* the text block that samples are cut from stays counted until the last of them is gone */
+static HrReservation *
+find_reservation (const HrBuffer *buffer)
+{
+  for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++) {
+    HrFieldType type;
+    const char *name = hr_buffer_get_field (buffer, i, &type);
+
+    if (type == HR_FIELD_TENSOR) {
+      HrMemory *memory = hr_tensor_get_memory (hr_buffer_get_tensor (buffer, name));
+
+      if (memory->reservation != NULL)
+        return hr_reservation_ref (memory->reservation);
+    }
+  }
+  return NULL;
+}
+
+/* Outputs stand for their input; a batch stands for its first member. */
+static void
+number_outputs (HrOut *out, guint first, const HrBuffer *like)
+{
+  for (guint i = first; i < out->n_buffers; i++) {
+    HrBuffer *buffer = out->buffers[i];
+
+    if (hr_buffer_get_n_members (buffer) > 0)
+      like = hr_buffer_get_member (buffer, 0);
+    if (buffer->sample == like->sample && buffer->segment == like->segment
+        && (buffer->number == like->number || hr_buffer_get_n_members (buffer) > 0))
+      continue;
+    buffer = out->buffers[i] = hr_buffer_make_writable (buffer);
+    buffer->number = like->number;
+    buffer->sample = like->sample;
+    buffer->segment = like->segment;
+    buffer->epoch = like->epoch;
+  }
+}
+
+static void
+drop_outputs (HrOut *out, guint first)
+{
+  while (out->n_buffers > first)
+    hr_buffer_unref (out->buffers[--out->n_buffers]);
+}
+
+/* TRUE: the number of its outputs may differ from that of its inputs */
+static gboolean
+changes_count (const HrElementDef *def)
+{
+  return def->group != NULL || def->stamps;
+}
+
+static void
+check_count (HrOut *out, guint first, const HrBuffer *like, HrOrigin *origin)
+{
+  HrRun *run = out->worker->run;
+  guint n = out->n_buffers - first;
+
+  if (n == 1 || changes_count (run->def) || like->sample < 0)
+    return;
+  if (n == 0) { /* dropped by the element: counted, and its place stays */
+    __atomic_add_fetch (&run->pipeline->n_dropped, 1, __ATOMIC_RELAXED);
+    add_hole (out, like, origin != NULL ? hr_origin_ref (origin) : NULL, NULL);
+    return;
+  }
+  drop_outputs (out, first);
+  hr_pipeline_fail (run->pipeline, run->element,
+                    g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                 "pushed %u buffers for one sample; an element that makes several must "
+                                 "declare .stamps or .group", n));
+}
+
+void
+hr_work_process (HrWorker *worker, HrBuffer *in)
+{
+  HrRun *run = worker->run;
+  const HrElementDef *def = run->def;
+  HrOut *out = worker->out;
+  guint first = out->n_buffers;
+  HrBuffer like = { .number = in->number, .sample = in->sample, .segment = in->segment, .epoch = in->epoch };
+  HrOrigin *origin;
+  GError *error = NULL, *why = NULL;
+  gboolean ok;
+
+  if ((in->flags & HR_BUFFER_HOLE) && !def->takes_holes) {
+    hr_out_add (out, in);
+    return;
+  }
+  if (def->each != NULL) {
+    hr_each_all (worker, in);
+    return;
+  }
+  origin = hr_buffer_get_origin (in);
+  if (origin != NULL)
+    hr_origin_ref (origin);
+  out->sample = in->sample >= 0 ? in->sample : hr_steps_get_next (run->pipeline->steps);
+  out->segment = in->segment;
+  if (def->stamps)
+    out->inherit = find_reservation (in);
+  hr_out_take_permit (out);
+  ok = def->process (run->self, worker->state, in, out, &error);
+  hr_out_give_permit (out);
+  g_clear_pointer (&out->inherit, hr_reservation_unref);
+  if (ok) {
+    number_outputs (out, first, &like);
+    check_count (out, first, &like, origin);
+  } else {
+    if (error == NULL)
+      error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
+    drop_outputs (out, first);
+    if (hr_fault (run, origin, NULL, error, &why))
+      add_hole (out, &like, origin != NULL ? hr_origin_ref (origin) : NULL, why);
+  }
+  g_clear_pointer (&origin, hr_origin_unref);
+}
+
+void
+hr_work_finish (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  guint first = out->n_buffers;
+  HrBuffer like = { .sample = hr_steps_get_next (run->pipeline->steps) };
+  GError *error = NULL, *hole = NULL;
+
+  if (run->def->finish == NULL || hr_run_is_closed (run))
+    return;
+  hr_out_take_permit (out);
+  if (run->def->finish (run->self, worker->state, out, &error)) {
+    number_outputs (out, first, &like);
+  } else {
+    drop_outputs (out, first);
+    /* there is no sample that a hole could stand for */
+    if (hr_fault (run, NULL, NULL, error, &hole))
+      g_error_free (hole);
+  }
+  hr_out_give_permit (out);
+}
+
+HrFlow
+hr_work_create (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  guint first = out->n_buffers;
+  GError *error = NULL, *hole = NULL;
+  HrFlow flow;
+
+  out->sample = hr_steps_get_next (run->pipeline->steps);
+  hr_out_take_permit (out);
+  flow = run->def->create (run->self, worker->state, out, &error);
+  hr_out_give_permit (out);
+  for (guint i = first; i < out->n_buffers; i++)
+    out->buffers[i]->sample = -1; /* no sample yet; the link says when it becomes one */
+  if (flow == HR_FLOW_ERROR) {
+    if (error == NULL)
+      error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
+    if (hr_fault (run, NULL, NULL, error, &hole)) {
+      g_error_free (hole); /* a source has no sample to skip; it goes on with the next */
+      flow = HR_FLOW_MORE;
+    }
+  }
+  return flow;
+}
+
+gboolean
+hr_work_consume (HrWorker *worker, HrBuffer *in)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  HrOrigin *origin = hr_buffer_get_origin (in);
+  GError *error = NULL, *hole = NULL;
+  gboolean ok;
+
+  if (origin != NULL)
+    hr_origin_ref (origin);
+  out->sample = in->sample;
+  out->segment = in->segment;
+  hr_out_take_permit (out);
+  ok = run->def->consume (run->self, worker->state, in, out, &error);
+  hr_out_give_permit (out);
+  if (!ok) {
+    if (error == NULL)
+      error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
+    ok = hr_fault (run, origin, NULL, error, &hole);
+    g_clear_error (&hole);
+  }
+  g_clear_pointer (&origin, hr_origin_unref);
+  return ok;
+}
