@@ -1,4 +1,5 @@
 /* hr-fault.c: what an error does: a hole, or the end of the run; and the messages that tell it */
+#include "hr-log.h"
 #include "hr-pipeline-private.h"
 #include <string.h>
 

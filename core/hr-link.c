@@ -308,6 +308,22 @@ hr_link_close (HrLink *link)
 }
 
 void
+hr_link_end_warm_up (HrLink *link)
+{
+  gboolean was, ring;
+
+  hr_mutex_lock (&link->lock);
+  was = link->min_fill > 0;
+  link->min_fill = 0;
+  ring = was && link->to_bell;
+  hr_mutex_unlock (&link->lock);
+  if (was)
+    hr_cond_broadcast (&link->not_empty);
+  if (ring)
+    hr_bell_ring (&link->to->run->bell);
+}
+
+void
 hr_link_wake (HrLink *link)
 {
   hr_mutex_lock (&link->lock);
@@ -443,4 +459,41 @@ hr_link_try_pop (HrLink *link, gboolean *ended)
   link->to_bell = !*ended;
   hr_mutex_unlock (&link->lock);
   return NULL;
+}
+
+/* ---- for the deadlock finder ---- */
+
+/* not even half empty: nobody has woken the producer */
+gboolean
+hr_link_is_full (HrLink *link)
+{
+  gboolean full;
+
+  hr_mutex_lock (&link->lock);
+  full = link->count > 0 && !link->closed
+         && (link->count > link->max_items / 2 || link->bytes > link->max_bytes / 2);
+  hr_mutex_unlock (&link->lock);
+  return full;
+}
+
+gboolean
+hr_link_is_empty (HrLink *link)
+{
+  gboolean empty;
+
+  hr_mutex_lock (&link->lock);
+  empty = link->count == 0 && !link->ended && link->splits.length == 0;
+  hr_mutex_unlock (&link->lock);
+  return empty;
+}
+
+gboolean
+hr_link_is_shut (HrLink *link)
+{
+  gboolean shut;
+
+  hr_mutex_lock (&link->lock);
+  shut = link->count > 0 && !window_has_room (link, hr_run_get_window (link->to->run));
+  hr_mutex_unlock (&link->lock);
+  return shut;
 }

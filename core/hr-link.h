@@ -50,7 +50,8 @@ struct _HrLink {
 
   HrStamp stamp;
   gint64 next_number;
-  guint group; /* samples in each buffer */
+  gboolean raw; /* blocks, not samples yet */
+  guint group;  /* samples in each buffer */
   guint segment; /* HR_STAMP_AGAIN: the one that ends here */
 
   gint64 popped, emitted;
@@ -94,7 +95,16 @@ void hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **b
 /* tickets of a consumer that keeps the order itself: they are done */
 void hr_link_settle (HrLink *link, guint n_tickets);
 
+/* the budget is full: what is there must do */
+void hr_link_end_warm_up (HrLink *link);
+
 /* everybody who waits looks again: bounds, workers or status have changed */
 void hr_link_wake (HrLink *link);
 /* live bounds; 0 is not allowed here */
 void hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes);
+
+/* for the deadlock finder: would a producer, a consumer have to sleep? */
+gboolean hr_link_is_full (HrLink *link);
+gboolean hr_link_is_empty (HrLink *link);
+/* there are items, and the window has no room for them */
+gboolean hr_link_is_shut (HrLink *link);

@@ -89,6 +89,8 @@ struct _HrRun {
   guint64 n_transfers;
 };
 
+typedef struct _HrSerial HrSerial;
+
 struct _HrPipeline {
   GObject parent_instance;
   HrSettings settings;
@@ -101,11 +103,9 @@ struct _HrPipeline {
   gint stopping;
   gint failed;
   GError *error;
-  gboolean error_told;
   GQueue messages;
   guint n_running; /* threads */
   pid_t pid;
-  gboolean joined;
 
   HrGate *memory;
   HrGate *cpus;
@@ -114,10 +114,15 @@ struct _HrPipeline {
   gint64 n_dropped; /* by an element's policy, without an error */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
+  char *final_stats; /* once all threads have left */
+  gboolean wound_up;
+  HrMutex live; /* live changes, one at a time */
+  GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
-  struct _HrSerial *serial;
-  pthread_t monitor;
-  gboolean has_monitor;
+  gboolean pulled_out; /* nobody will pull again */
+  struct _HrSerial *serial_run;
+  gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
+  struct _HrMonitor *monitor;
 };
 
 /* hr-run.c */
@@ -202,12 +207,16 @@ HrBuffer *hr_join_merge (HrWorker *worker, HrBuffer **in, guint n);
 /* hr-digest.c */
 void hr_digest_update (GChecksum *checksum, const HrBuffer *buffer);
 /* hr-serial.c */
-struct _HrSerial *hr_serial_new (HrPipeline *pipeline, GError **error);
+gboolean hr_serial_start (HrPipeline *pipeline, GError **error);
+void hr_serial_join (struct _HrSerial *serial);
 void hr_serial_free (struct _HrSerial *serial);
-void hr_serial_run (struct _HrSerial *serial);
-HrBuffer *hr_serial_pull (struct _HrSerial *serial);
+HrBuffer *hr_serial_pull (HrSerial *serial);
 /* hr-monitor.c */
 gboolean hr_monitor_start (HrPipeline *pipeline, GError **error);
 void hr_monitor_join (HrPipeline *pipeline);
+/* hr-live.c */
+void hr_pipeline_settings_changed (HrPipeline *pipeline);
+/* nanoseconds of the process since start() */
+gint64 hr_pipeline_get_cpu_time (HrPipeline *pipeline);
 /* a reservation of bytes that the gate has granted */
 HrReservation *hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes);

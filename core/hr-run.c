@@ -27,8 +27,9 @@ hr_run_new (HrPipeline *pipeline, HrElement *element)
   return run;
 }
 
+/* its numbers stay */
 static void
-worker_free (HrWorker *worker)
+worker_stop (HrWorker *worker)
 {
   HrRun *run = worker->run;
 
@@ -36,14 +37,15 @@ worker_free (HrWorker *worker)
     run->def->worker_stop (run->self, worker->state);
   g_clear_pointer (&worker->async, hr_async_free);
   if (run->def->worker_size > 0)
-    g_free (worker->state);
-  hr_out_free (worker->out);
-  g_free (worker);
+    g_clear_pointer (&worker->state, g_free);
+  g_clear_pointer (&worker->out, hr_out_free);
 }
 
 void
 hr_run_free (HrRun *run)
 {
+  for (guint i = 0; i < run->n_workers; i++)
+    g_free (run->workers[i]);
   g_clear_pointer (&run->plan, hr_plan_free);
   g_clear_pointer (&run->checksum, g_checksum_free);
   g_clear_pointer (&run->threads, g_array_unref);
@@ -77,11 +79,11 @@ void
 hr_run_stop (HrRun *run)
 {
   for (guint i = 0; i < run->n_workers; i++)
-    g_clear_pointer (&run->workers[i], worker_free);
-  run->n_workers = 0;
+    worker_stop (run->workers[i]);
   if (run->started && run->def->stop != NULL)
     run->def->stop (run->self, run->shared);
   run->started = FALSE;
+  g_clear_pointer (&run->plan, hr_plan_free);
 }
 
 HrWorker *

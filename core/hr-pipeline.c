@@ -1,0 +1,525 @@
+/* hr-pipeline.c: the pipeline object: its graph, its states, its owner's calls */
+#include "hr-pipeline-private.h"
+#include "hr-async.h"
+#include "hr-topology.h"
+#include <sys/resource.h>
+#include <unistd.h>
+
+static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
+
+const HrProp hr_pipeline_props[] = {
+  HR_PROP_BOOL (HrSettings, serial, FALSE,
+                "All elements in one thread, one sample at a time, one request in flight: the reference "
+                "whose bytes every other setting delivers"),
+  HR_PROP_SIZE (HrSettings, memory, 1, G_MAXUINT64, 2 * HR_GIB,
+                "Bytes of sample data that look-ahead may hold; the step in hand is never held up by it",
+                .flags = HR_PROP_LIVE),
+  HR_PROP_UINT (HrSettings, cpus, 0, 4096, 0,
+                "Processors that workers may compute on at once; 0: those the process may use",
+                .unit = "processors", .flags = HR_PROP_LIVE),
+  HR_PROP_ENUM (HrSettings, on_error, on_error_names, HR_ON_ERROR_FAIL,
+                "What a bad sample does, where its element does not say: end the run, or leave a hole",
+                .flags = HR_PROP_STREAM),
+  HR_PROP_STRING (HrSettings, max_errors, NULL,
+                  "Bad samples that an element may skip, where it does not say: a count, or a percentage"),
+  HR_PROP_UINT (HrSettings, limit, 0, G_MAXINT64, 0, "Stop after so many samples; 0: all",
+                .unit = "samples", .flags = HR_PROP_STREAM),
+  HR_PROP_BOOL (HrSettings, checksum, FALSE,
+                "Compute one sha256 over all that is delivered; costs about 4 ms a MB"),
+  HR_PROP_END,
+};
+
+enum { FIRST_PROPERTY = 1 };
+
+G_DEFINE_FINAL_TYPE (HrPipeline, hr_pipeline, G_TYPE_OBJECT)
+
+static void
+set_property (GObject *object, guint id, const GValue *value, GParamSpec *spec G_GNUC_UNUSED)
+{
+  HrPipeline *pipeline = HR_PIPELINE (object);
+
+  hr_prop_set_value (&pipeline->settings, &hr_pipeline_props[id - FIRST_PROPERTY], value);
+  hr_pipeline_settings_changed (pipeline);
+}
+
+static void
+get_property (GObject *object, guint id, GValue *value, GParamSpec *spec G_GNUC_UNUSED)
+{
+  hr_prop_get_value (&HR_PIPELINE (object)->settings, &hr_pipeline_props[id - FIRST_PROPERTY], value);
+}
+
+static void
+dispose (GObject *object)
+{
+  HrPipeline *pipeline = HR_PIPELINE (object);
+
+  /* the threads use us until they have left */
+  if (pipeline->state == HR_STATE_RUNNING)
+    hr_pipeline_stop (pipeline);
+  hr_pipeline_wait (pipeline, NULL);
+  G_OBJECT_CLASS (hr_pipeline_parent_class)->dispose (object);
+}
+
+static void
+finalize (GObject *object)
+{
+  HrPipeline *pipeline = HR_PIPELINE (object);
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    g_clear_pointer (&element->run, hr_run_free);
+    element->pipeline = NULL;
+  }
+  g_clear_pointer (&pipeline->serial_run, hr_serial_free);
+  g_ptr_array_unref (pipeline->links);
+  g_ptr_array_unref (pipeline->elements);
+  g_queue_clear_full (&pipeline->messages, (GDestroyNotify) hr_message_unref);
+  if (pipeline->memory != NULL) {
+    hr_gate_detach (pipeline->memory); /* memory that is still held refers to it */
+    hr_gate_unref (pipeline->memory);
+  }
+  g_clear_pointer (&pipeline->cpus, hr_gate_unref);
+  g_clear_pointer (&pipeline->steps, hr_steps_free);
+  g_clear_pointer (&pipeline->final_stats, g_free);
+  g_clear_pointer (&pipeline->order, g_ptr_array_unref);
+  g_clear_error (&pipeline->error);
+  hr_props_clear (&pipeline->settings, hr_pipeline_props);
+  hr_cond_clear (&pipeline->changed);
+  hr_mutex_clear (&pipeline->live);
+  hr_mutex_clear (&pipeline->lock);
+  G_OBJECT_CLASS (hr_pipeline_parent_class)->finalize (object);
+}
+
+static void
+hr_pipeline_class_init (HrPipelineClass *klass)
+{
+  GObjectClass *object_class = G_OBJECT_CLASS (klass);
+
+  object_class->set_property = set_property;
+  object_class->get_property = get_property;
+  object_class->dispose = dispose;
+  object_class->finalize = finalize;
+  hr_props_install (object_class, hr_pipeline_props, FIRST_PROPERTY);
+}
+
+static void
+hr_pipeline_init (HrPipeline *pipeline)
+{
+  hr_mutex_init (&pipeline->lock);
+  hr_mutex_init (&pipeline->live);
+  hr_cond_init (&pipeline->changed);
+  pipeline->elements = g_ptr_array_new_with_free_func (g_object_unref);
+  pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify) hr_link_free);
+  g_queue_init (&pipeline->messages);
+  hr_props_init (&pipeline->settings, hr_pipeline_props);
+}
+
+/* ---- the graph ---- */
+
+HrPipeline *
+hr_pipeline_new (void)
+{
+  return g_object_new (HR_TYPE_PIPELINE, NULL);
+}
+
+void
+hr_pipeline_add (HrPipeline *pipeline, HrElement *element)
+{
+  element->pipeline = pipeline;
+  element->index = pipeline->elements->len;
+  g_ptr_array_add (pipeline->elements, element);
+}
+
+void
+hr_pipeline_link (HrPipeline *pipeline, HrElement *from, HrElement *to)
+{
+  HrLink *link = hr_link_new (from, from->outputs->len, to, to->inputs->len);
+
+  g_ptr_array_add (pipeline->links, link);
+  g_ptr_array_add (from->outputs, link);
+  g_ptr_array_add (to->inputs, link);
+}
+
+gpointer
+hr_pipeline_get_settings (HrPipeline *pipeline)
+{
+  return &pipeline->settings;
+}
+
+HrElement *
+hr_pipeline_get_element (HrPipeline *pipeline, const char *name)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && name != NULL, NULL);
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    if (g_strcmp0 (hr_element_get_name (pipeline->elements->pdata[i]), name) == 0)
+      return pipeline->elements->pdata[i];
+  return NULL;
+}
+
+guint
+hr_pipeline_get_n_elements (HrPipeline *pipeline)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), 0);
+  return pipeline->elements->len;
+}
+
+HrElement *
+hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && index < pipeline->elements->len, NULL);
+  return pipeline->elements->pdata[index];
+}
+
+gboolean
+hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value, GError **error)
+{
+  const HrProp *prop;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
+  prop = hr_props_find (hr_pipeline_props, property);
+  if (prop == NULL) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_UNKNOWN_PROPERTY, "no property \"%s\" of the pipeline",
+                 property);
+    return FALSE;
+  }
+  if (pipeline->state != HR_STATE_STOPPED && !(prop->flags & HR_PROP_LIVE)) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                 "\"%s\" cannot change any more: the pipeline has been started", property);
+    return FALSE;
+  }
+  if (!hr_prop_set_string (&pipeline->settings, prop, value, error))
+    return FALSE;
+  hr_pipeline_settings_changed (pipeline);
+  return TRUE;
+}
+
+/* ---- states ---- */
+
+HrState
+hr_pipeline_get_state (HrPipeline *pipeline)
+{
+  HrState state;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), HR_STATE_DONE);
+  hr_mutex_lock (&pipeline->lock);
+  state = pipeline->state;
+  hr_mutex_unlock (&pipeline->lock);
+  return state;
+}
+
+static gboolean
+check_process (HrPipeline *pipeline, GError **error)
+{
+  if (pipeline->pid == 0 || pipeline->pid == getpid ())
+    return TRUE;
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED,
+               "started in process %d, used in process %d: threads do not survive a fork; create the "
+               "pipeline in the process that uses it", (int) pipeline->pid, (int) getpid ());
+  return FALSE;
+}
+
+static gint64
+cpu_time (void)
+{
+  struct rusage usage;
+
+  getrusage (RUSAGE_SELF, &usage);
+  return ((gint64) usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000
+         + ((gint64) usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+}
+
+gint64
+hr_pipeline_get_cpu_time (HrPipeline *pipeline)
+{
+  return (pipeline->cpu_at_end > 0 ? pipeline->cpu_at_end : cpu_time ()) - pipeline->cpu_at_start;
+}
+
+static void
+stop_elements (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (element->run != NULL)
+      hr_run_stop (element->run);
+  }
+  for (guint i = 0; i < pipeline->links->len; i++)
+    hr_link_drain (pipeline->links->pdata[i]);
+}
+
+static void
+join_threads (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *) pipeline->elements->pdata[i])->run;
+
+    for (guint k = 0; run != NULL; k++) {
+      pthread_t thread = 0;
+
+      hr_mutex_lock (&run->lock); /* workers= may be raised meanwhile */
+      if (k < run->threads->len)
+        thread = g_array_index (run->threads, pthread_t, k);
+      else
+        run->leaving = TRUE;
+      hr_mutex_unlock (&run->lock);
+      if (thread == 0)
+        break;
+      pthread_join (thread, NULL);
+    }
+  }
+  if (pipeline->serial_run != NULL)
+    hr_serial_join (pipeline->serial_run);
+  hr_monitor_join (pipeline);
+}
+
+/* after this nothing of the run is left but its numbers */
+static void
+wind_up (HrPipeline *pipeline)
+{
+  join_threads (pipeline);
+  pipeline->ended_at = hr_now ();
+  pipeline->cpu_at_end = cpu_time ();
+  pipeline->final_stats = hr_pipeline_get_stats (pipeline);
+  stop_elements (pipeline);
+  hr_mutex_lock (&pipeline->lock);
+  pipeline->state = HR_STATE_DONE;
+  pipeline->wound_up = TRUE;
+  hr_cond_broadcast (&pipeline->changed);
+  hr_mutex_unlock (&pipeline->lock);
+}
+
+static gboolean
+prepare_run (HrPipeline *pipeline, GError **error)
+{
+  HrElement *culprit = NULL;
+  GPtrArray *order;
+
+  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error))
+    return FALSE;
+  order = pipeline->order;
+  for (guint i = 0; i < order->len; i++) { /* from sink to source */
+    HrElement *element = order->pdata[i];
+
+    if (!hr_run_start (element->run, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+start_threads (HrPipeline *pipeline, GError **error)
+{
+  if (pipeline->settings.serial)
+    return hr_serial_start (pipeline, error);
+  for (guint i = 0; i < pipeline->order->len; i++) {
+    HrElement *element = pipeline->order->pdata[i];
+    const HrElementDef *def = element->def;
+
+    if (!def->pullable && !def->pushable
+        && !hr_run_spawn (element->run, hr_run_get_n_workers (element->run), error))
+      return FALSE;
+  }
+  return hr_monitor_start (pipeline, error);
+}
+
+gboolean
+hr_pipeline_start (HrPipeline *pipeline, GError **error)
+{
+  GError *own = NULL;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
+  if (!check_process (pipeline, error))
+    return FALSE;
+  if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                         "a pipeline runs once; make a new one of the same text");
+    return FALSE;
+  }
+  pipeline->pid = getpid ();
+  pipeline->started_at = hr_now ();
+  pipeline->cpu_at_start = cpu_time ();
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    __atomic_store_n (&((HrElement *) pipeline->elements->pdata[i])->frozen, TRUE, __ATOMIC_RELEASE);
+  if (!prepare_run (pipeline, error)) {
+    wind_up (pipeline);
+    return FALSE;
+  }
+  hr_mutex_lock (&pipeline->lock);
+  pipeline->state = HR_STATE_RUNNING;
+  pipeline->n_running = 1 + (pipeline->pull_sink != NULL); /* until all threads are there */
+  hr_mutex_unlock (&pipeline->lock);
+  if (!start_threads (pipeline, &own)) {
+    hr_pipeline_stop (pipeline);
+    wind_up (pipeline);
+    g_propagate_error (error, own);
+    return FALSE;
+  }
+  hr_pipeline_thread_left (pipeline);
+  return TRUE;
+}
+
+void
+hr_pipeline_thread_left (HrPipeline *pipeline)
+{
+  gboolean done;
+
+  hr_mutex_lock (&pipeline->lock);
+  done = --pipeline->n_running == 0 && pipeline->state == HR_STATE_RUNNING;
+  if (done)
+    pipeline->state = HR_STATE_DONE;
+  hr_mutex_unlock (&pipeline->lock);
+  if (done)
+    hr_pipeline_post (pipeline, HR_MESSAGE_DONE, NULL, NULL, NULL);
+}
+
+/* the owner will not pull again: one less to wait for */
+static void
+end_pulling (HrPipeline *pipeline)
+{
+  gboolean was;
+
+  hr_mutex_lock (&pipeline->lock);
+  was = pipeline->pull_sink != NULL && !pipeline->pulled_out;
+  pipeline->pulled_out = TRUE;
+  hr_mutex_unlock (&pipeline->lock);
+  if (was)
+    hr_pipeline_thread_left (pipeline);
+}
+
+void
+hr_pipeline_stop (HrPipeline *pipeline)
+{
+  g_return_if_fail (HR_IS_PIPELINE (pipeline));
+  if (pipeline->pid != 0 && pipeline->pid != getpid ())
+    return; /* its threads are in another process */
+  hr_mutex_lock (&pipeline->lock);
+  if (pipeline->state != HR_STATE_RUNNING) {
+    hr_mutex_unlock (&pipeline->lock);
+    return;
+  }
+  hr_mutex_unlock (&pipeline->lock);
+  g_atomic_int_set (&pipeline->stopping, 1);
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    hr_run_wake (((HrElement *) pipeline->elements->pdata[i])->run);
+  hr_gate_wake (pipeline->memory);
+  if (pipeline->cpus != NULL)
+    hr_gate_wake (pipeline->cpus);
+  hr_steps_wake (pipeline->steps);
+  end_pulling (pipeline);
+}
+
+gboolean
+hr_pipeline_wait (HrPipeline *pipeline, GError **error)
+{
+  gboolean ok;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
+  if (!check_process (pipeline, error))
+    return FALSE;
+  if (pipeline->pid != 0 && !pipeline->wound_up)
+    wind_up (pipeline);
+  hr_mutex_lock (&pipeline->lock);
+  ok = pipeline->error == NULL;
+  if (!ok && error != NULL)
+    *error = g_error_copy (pipeline->error);
+  hr_mutex_unlock (&pipeline->lock);
+  return ok;
+}
+
+/* ---- the program's own ends ---- */
+
+static HrBuffer *
+pull_from_link (HrRun *run)
+{
+  HrLink *link = run->element->inputs->pdata[0];
+  HrBuffer *buffer;
+  gint64 ticket;
+
+  for (;;) {
+    gint64 now;
+
+    hr_sink_ask (run);
+    if (hr_link_pop (link, 0, 1, &buffer, &ticket) == 0)
+      return NULL;
+    now = hr_now ();
+    hr_sink_take (run, &buffer, 1, now);
+    hr_link_settle (link, 1);
+    if (!(buffer->flags & HR_BUFFER_HOLE))
+      return buffer;
+    hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */
+  }
+}
+
+HrBuffer *
+hr_pipeline_pull (HrPipeline *pipeline, GError **error)
+{
+  HrBuffer *buffer = NULL;
+  HrRun *run;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  if (!check_process (pipeline, error))
+    return NULL;
+  if (pipeline->pull_sink == NULL || pipeline->pid == 0) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                 pipeline->pid == 0 ? "pull: the pipeline has not been started"
+                                    : "pull: the pipeline has no sink to pull from, such as appsink");
+    return NULL;
+  }
+  run = pipeline->pull_sink->run;
+  if (!pipeline->wound_up) {
+    if (run->step > 0)
+      hr_sink_done (run, hr_now ()); /* what the program did since the last one is its step */
+    buffer = pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run) : pull_from_link (run);
+  }
+  if (buffer == NULL) {
+    if (!pipeline->wound_up) {
+      hr_sink_leave (run);
+      end_pulling (pipeline);
+    }
+    hr_pipeline_wait (pipeline, error);
+  }
+  return buffer;
+}
+
+static HrElement *
+find_pushable (HrPipeline *pipeline, const char *name, GError **error)
+{
+  HrElement *element = hr_pipeline_get_element (pipeline, name);
+
+  if (element == NULL || !element->def->pushable || element->run == NULL) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "push: %s \"%s\"",
+                 element == NULL          ? "there is no element"
+                 : !element->def->pushable ? "not an appsrc:"
+                                           : "the pipeline has not been started:", name);
+    return NULL;
+  }
+  return element;
+}
+
+gboolean
+hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GError **error)
+{
+  HrElement *element;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && buffer != NULL, FALSE);
+  element = check_process (pipeline, error) ? find_pushable (pipeline, name, error) : NULL;
+  if (element == NULL) {
+    hr_buffer_unref (buffer);
+    return FALSE;
+  }
+  buffer = hr_buffer_make_writable (buffer);
+  buffer->sample = -1;
+  return hr_link_push (element->outputs->pdata[0], &buffer, 1);
+}
+
+void
+hr_pipeline_end (HrPipeline *pipeline, const char *name)
+{
+  HrElement *element;
+
+  g_return_if_fail (HR_IS_PIPELINE (pipeline));
+  element = find_pushable (pipeline, name, NULL);
+  if (element != NULL)
+    hr_link_end (element->outputs->pdata[0]);
+}

@@ -1,0 +1,365 @@
+/* hr-serial.c: serial=true: one thread does everything, one sample at a time, and only what the sink
+ * needs next. No order to keep, no bound to hold: the reference for all other settings. */
+#include "hr-async.h"
+#include "hr-each.h"
+
+struct _HrSerial {
+  HrPipeline *pipeline;
+  GPtrArray *sinks;
+  pthread_t thread;
+  gboolean has_thread;
+};
+
+static void demand (HrLink *link);
+
+static HrLink *
+input (const HrElement *element, guint pad)
+{
+  return element->inputs->pdata[pad];
+}
+
+static HrWorker *
+worker_of (const HrElement *element)
+{
+  return element->run->workers[0];
+}
+
+/* only hr_pipeline_push() and stop() come from other threads, and they lock */
+static gboolean
+has_item (HrLink *link)
+{
+  gboolean has;
+
+  hr_mutex_lock (&link->lock);
+  has = link->count > 0;
+  hr_mutex_unlock (&link->lock);
+  return has;
+}
+
+static gboolean
+is_over (HrLink *link)
+{
+  gboolean over;
+
+  hr_mutex_lock (&link->lock);
+  over = link->closed || (link->ended && link->count == 0);
+  hr_mutex_unlock (&link->lock);
+  return over;
+}
+
+static void
+end_element (HrElement *element)
+{
+  for (guint i = 0; i < element->outputs->len; i++)
+    hr_link_end (element->outputs->pdata[i]);
+  for (guint i = 0; i < element->inputs->len; i++)
+    hr_link_close (element->inputs->pdata[i]);
+}
+
+static void
+hand_on (HrElement *element)
+{
+  HrOut *out = worker_of (element)->out;
+
+  hr_link_push (element->outputs->pdata[0], out->buffers, out->n_buffers);
+  out->n_buffers = 0;
+  if (g_atomic_int_get (&element->run->closed)) /* that was the last that anybody wants */
+    end_element (element);
+}
+
+static void
+count (HrWorker *worker, const HrBuffer *buffer)
+{
+  hr_counter_add (&worker->items, 1);
+  hr_counter_add (&worker->bytes, hr_buffer_get_n_bytes (buffer));
+}
+
+static HrBuffer *
+take (HrElement *element, guint pad)
+{
+  gboolean ended;
+  HrBuffer *buffer = hr_link_try_pop (input (element, pad), &ended);
+
+  if (buffer != NULL)
+    count (worker_of (element), buffer);
+  return buffer;
+}
+
+static void
+work_on_one (HrElement *element)
+{
+  HrWorker *worker = worker_of (element);
+  HrBuffer *in = take (element, 0);
+
+  if (element->def->submit != NULL)
+    hr_async_one (worker, in);
+  else
+    hr_work_process (worker, in);
+  hand_on (element);
+}
+
+static void
+transform (HrElement *element)
+{
+  if (has_item (input (element, 0))) {
+    work_on_one (element);
+  } else if (is_over (input (element, 0))) {
+    if (element->def->finish != NULL) {
+      hr_work_finish (worker_of (element));
+      hand_on (element);
+    }
+    end_element (element);
+  } else {
+    demand (input (element, 0));
+  }
+}
+
+static void
+route (HrElement *element)
+{
+  HrWorker *worker = worker_of (element);
+  guint n = element->outputs->len;
+  HrBuffer *in;
+  guint64 wanted;
+
+  if (!has_item (input (element, 0))) {
+    if (is_over (input (element, 0)))
+      end_element (element);
+    else
+      demand (input (element, 0));
+    return;
+  }
+  in = take (element, 0);
+  wanted = element->def->route (element->self, worker->state, in, n);
+  for (guint pad = 0; pad < n; pad++)
+    if (wanted & ((guint64) 1 << pad)) {
+      HrBuffer *copy = hr_buffer_ref (in);
+
+      hr_link_push (element->outputs->pdata[pad], &copy, 1);
+    }
+  hr_buffer_unref (in);
+}
+
+static void
+join_zip (HrElement *element)
+{
+  guint n = element->inputs->len;
+  g_autofree HrBuffer **in = g_new0 (HrBuffer *, n);
+  HrOut *out = worker_of (element)->out;
+  HrBuffer *merged;
+
+  for (guint i = 0; i < n; i++) {
+    if (is_over (input (element, i))) {
+      end_element (element);
+      return;
+    }
+    if (!has_item (input (element, i))) {
+      demand (input (element, i));
+      return;
+    }
+  }
+  for (guint i = 0; i < n; i++)
+    in[i] = take (element, i);
+  merged = hr_join_merge (worker_of (element), in, n);
+  if (merged != NULL) {
+    hr_out_add (out, merged);
+    hand_on (element);
+  }
+}
+
+/* concat, and any: in serial mode the first input that has something is as good as any other */
+static void
+join_concat (HrElement *element)
+{
+  for (guint i = 0; i < element->inputs->len; i++) {
+    if (is_over (input (element, i)))
+      continue;
+    if (has_item (input (element, i))) {
+      hr_out_add (worker_of (element)->out, take (element, i));
+      hand_on (element);
+    } else {
+      demand (input (element, i));
+    }
+    return;
+  }
+  end_element (element);
+}
+
+static void
+create (HrElement *element)
+{
+  HrWorker *worker = worker_of (element);
+  HrFlow flow = hr_work_create (worker);
+
+  for (guint i = 0; i < worker->out->n_buffers; i++)
+    count (worker, worker->out->buffers[i]);
+  hand_on (element);
+  if (flow != HR_FLOW_MORE)
+    end_element (element);
+}
+
+/* until the program pushes, ends, or the pipeline is stopped */
+static void
+wait_for_program (HrLink *link)
+{
+  HrRun *run = link->to->run;
+
+  hr_mutex_lock (&link->lock);
+  link->n_popping++;
+  while (link->count == 0 && !link->ended && !link->closed && !hr_run_is_closed (run))
+    hr_cond_wait (&link->not_empty, &link->lock);
+  link->n_popping--;
+  hr_mutex_unlock (&link->lock);
+}
+
+/* does one piece of work that brings @link nearer to its next item or its end */
+static void
+demand (HrLink *link)
+{
+  HrElement *element = link->from;
+  const HrElementDef *def = element->def;
+  HrWorker *worker;
+  gint64 begin, nested;
+
+  if (def->pushable) {
+    wait_for_program (link);
+    return;
+  }
+  worker = worker_of (element);
+  begin = hr_now ();
+  nested = element->pipeline->serial_nested;
+  element->pipeline->serial_nested = 0;
+  if (def->create != NULL)
+    create (element);
+  else if (def->route != NULL)
+    route (element);
+  else if (def->merge != NULL && def->join (element->self) == HR_JOIN_ZIP)
+    join_zip (element);
+  else if (def->merge != NULL)
+    join_concat (element);
+  else
+    transform (element);
+  /* what elements upstream took inside is theirs */
+  begin = hr_now () - begin;
+  hr_counter_add (&worker->working, begin - element->pipeline->serial_nested);
+  hr_counter_add (&worker->blocked_in, element->pipeline->serial_nested);
+  element->pipeline->serial_nested = nested + begin;
+}
+
+/* the next buffer of a sink, or NULL at its end */
+static HrBuffer *
+next (HrElement *sink)
+{
+  HrRun *run = sink->run;
+  HrLink *link = input (sink, 0);
+  HrBuffer *buffer;
+  gboolean ended;
+
+  hr_sink_ask (run);
+  sink->pipeline->serial_nested = 0;
+  while (!hr_run_is_closed (run) && !is_over (link) && !has_item (link))
+    demand (link);
+  buffer = hr_run_is_closed (run) ? NULL : hr_link_try_pop (link, &ended);
+  if (buffer != NULL)
+    hr_sink_take (run, &buffer, 1, hr_now ());
+  return buffer;
+}
+
+HrBuffer *
+hr_serial_pull (HrSerial *serial)
+{
+  HrBuffer *buffer;
+
+  while ((buffer = next (serial->pipeline->pull_sink)) != NULL && (buffer->flags & HR_BUFFER_HOLE))
+    hr_buffer_unref (buffer);
+  return buffer;
+}
+
+static gboolean
+consume_one (HrElement *sink)
+{
+  HrWorker *worker = worker_of (sink);
+  HrBuffer *buffer = next (sink);
+  gint64 begin = hr_now ();
+
+  if (buffer == NULL) {
+    hr_link_close (input (sink, 0));
+    hr_sink_leave (sink->run);
+    return FALSE;
+  }
+  count (worker, buffer);
+  if (buffer->flags & HR_BUFFER_HOLE)
+    hr_buffer_unref (buffer);
+  else
+    hr_work_consume (worker, buffer);
+  hr_counter_add (&worker->working, hr_now () - begin);
+  hr_sink_done (sink->run, hr_now ());
+  return TRUE;
+}
+
+/* the sinks take turns */
+static void *
+thread_main (void *data)
+{
+  HrSerial *serial = data;
+  GPtrArray *sinks = serial->sinks;
+
+  pthread_setname_np (pthread_self (), "serial");
+  while (sinks->len > 0)
+    for (guint i = 0; i < sinks->len;) {
+      if (consume_one (sinks->pdata[i]))
+        i++;
+      else
+        g_ptr_array_remove_index (sinks, i);
+    }
+  hr_pipeline_thread_left (serial->pipeline);
+  return NULL;
+}
+
+gboolean
+hr_serial_start (HrPipeline *pipeline, GError **error)
+{
+  HrSerial *serial = g_new0 (HrSerial, 1);
+  int failed;
+
+  serial->pipeline = pipeline;
+  serial->sinks = g_ptr_array_new ();
+  pipeline->serial_run = serial;
+  for (guint i = 0; i < pipeline->order->len; i++) {
+    HrElement *element = pipeline->order->pdata[i];
+
+    if (!element->def->pushable && hr_worker_new (element->run, error) == NULL)
+      return FALSE;
+    if (element->outputs->len == 0 && !element->def->pullable)
+      g_ptr_array_add (serial->sinks, element);
+  }
+  if (serial->sinks->len == 0) /* the program pulls: in its own thread */
+    return TRUE;
+  hr_mutex_lock (&pipeline->lock);
+  pipeline->n_running++;
+  hr_mutex_unlock (&pipeline->lock);
+  failed = pthread_create (&serial->thread, NULL, thread_main, serial);
+  if (failed != 0) {
+    hr_pipeline_thread_left (pipeline);
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "cannot start a thread: %s",
+                 g_strerror (failed));
+    return FALSE;
+  }
+  serial->has_thread = TRUE;
+  return TRUE;
+}
+
+void
+hr_serial_join (HrSerial *serial)
+{
+  if (serial->has_thread)
+    pthread_join (serial->thread, NULL);
+  serial->has_thread = FALSE;
+}
+
+void
+hr_serial_free (HrSerial *serial)
+{
+  g_ptr_array_unref (serial->sinks);
+  g_free (serial);
+}

@@ -1,0 +1,284 @@
+/* hr-stats.c: the numbers of a run as one JSON object; docs/stats.md has the keys */
+#include "hr-pipeline-private.h"
+#include "hr-verdict.h"
+#include <sys/resource.h>
+
+static double
+seconds (gint64 nanoseconds)
+{
+  return nanoseconds / 1e9;
+}
+
+static void
+add_double (JsonBuilder *builder, const char *name, double value)
+{
+  json_builder_set_member_name (builder, name);
+  json_builder_add_double_value (builder, value);
+}
+
+static void
+add_int (JsonBuilder *builder, const char *name, gint64 value)
+{
+  json_builder_set_member_name (builder, name);
+  json_builder_add_int_value (builder, value);
+}
+
+static void
+add_string (JsonBuilder *builder, const char *name, const char *value)
+{
+  json_builder_set_member_name (builder, name);
+  if (value != NULL)
+    json_builder_add_string_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+static void
+add_or_null (JsonBuilder *builder, const char *name, gboolean known, double value)
+{
+  json_builder_set_member_name (builder, name);
+  if (known)
+    json_builder_add_double_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+/* ---- an element ---- */
+
+void
+hr_run_sum (HrRun *run, HrWorker *sum)
+{
+  *sum = (HrWorker){ 0 };
+  hr_mutex_lock (&run->lock);
+  for (guint i = 0; i < run->n_workers; i++) {
+    const HrWorker *worker = run->workers[i];
+
+    sum->items += hr_counter_get (&worker->items);
+    sum->bytes += hr_counter_get (&worker->bytes);
+    sum->copied += hr_counter_get (&worker->copied);
+    sum->blocked_in += hr_counter_get (&worker->blocked_in);
+    sum->working += hr_counter_get (&worker->working);
+    sum->blocked_out += hr_counter_get (&worker->blocked_out);
+    sum->blocked_cpu += hr_counter_get (&worker->blocked_cpu);
+  }
+  hr_mutex_unlock (&run->lock);
+}
+
+/* the queue in front of it; of several, the fullest */
+static void
+add_queue (JsonBuilder *builder, const HrElement *element)
+{
+  double mean = 0;
+  guint max = 0;
+  gsize bytes = 0;
+
+  for (guint i = 0; i < element->inputs->len; i++) {
+    HrLink *link = element->inputs->pdata[i];
+
+    hr_mutex_lock (&link->lock);
+    mean = MAX (mean, link->count_n > 0 ? (double) link->count_sum / link->count_n : 0);
+    max = MAX (max, link->max_count);
+    bytes = MAX (bytes, link->peak_bytes);
+    hr_mutex_unlock (&link->lock);
+  }
+  json_builder_set_member_name (builder, "queue");
+  json_builder_begin_object (builder);
+  add_double (builder, "mean", mean);
+  add_int (builder, "max", max);
+  add_int (builder, "bytes", (gint64) bytes);
+  json_builder_end_object (builder);
+}
+
+static void
+add_element (JsonBuilder *builder, HrElement *element)
+{
+  HrRun *run = element->run;
+  HrWorker sum = { 0 };
+
+  json_builder_begin_object (builder);
+  add_string (builder, "name", hr_element_get_name (element));
+  add_string (builder, "factory", element->def->name);
+  if (run != NULL) {
+    hr_run_sum (run, &sum);
+    add_int (builder, "workers", hr_run_get_n_workers (run));
+    add_int (builder, "items", (gint64) (element->def->pullable ? (guint64) hr_counter_get (&run->step) : sum.items));
+    add_int (builder, "bytes", (gint64) sum.bytes);
+    add_int (builder, "bytes_copied", (gint64) sum.copied);
+    add_double (builder, "blocked_in_s", seconds (sum.blocked_in));
+    add_double (builder, "working_s", seconds (sum.working));
+    add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
+    add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
+    add_queue (builder, element);
+    if (element->def->metrics != NULL && run->started)
+      element->def->metrics (run->self, run->shared, builder);
+  }
+  json_builder_end_object (builder);
+}
+
+/* ---- the run ---- */
+
+static const char *
+status_name (HrPipeline *pipeline, int *exit)
+{
+  gboolean skipped = FALSE;
+
+  for (guint i = 0; i < HR_N_DATA_ERRORS; i++)
+    skipped = skipped || hr_counter_get (&pipeline->skipped[i]) > 0;
+  *exit = g_atomic_int_get (&pipeline->failed) ? 1 : skipped ? 3 : 0;
+  if (*exit == 1)
+    return "failed";
+  if (g_atomic_int_get (&pipeline->stopping))
+    return "stopped";
+  if (pipeline->ended_at == 0)
+    return pipeline->pid == 0 ? "not-started" : "running";
+  return skipped ? "ended-with-skipped" : "ended";
+}
+
+static HrElement *
+find_sink (HrPipeline *pipeline)
+{
+  HrElement *any = NULL;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (element->run == NULL || element->outputs->len > 0)
+      continue;
+    if (element->def->trains || element->def->pullable)
+      return element;
+    any = any != NULL ? any : element;
+  }
+  return any;
+}
+
+static void
+add_skipped (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  json_builder_set_member_name (builder, "skipped");
+  json_builder_begin_object (builder);
+  for (guint i = 0; i < HR_N_DATA_ERRORS; i++) {
+    gint64 n = hr_counter_get (&pipeline->skipped[i]);
+
+    if (n > 0)
+      add_int (builder, hr_data_error_kind ((int) i), n);
+  }
+  json_builder_end_object (builder);
+  json_builder_set_member_name (builder, "dropped");
+  json_builder_begin_object (builder);
+  if (hr_counter_get (&pipeline->n_dropped) > 0)
+    add_int (builder, "policy", hr_counter_get (&pipeline->n_dropped));
+  json_builder_end_object (builder);
+}
+
+static void
+add_times (JsonBuilder *builder, const HrPipeline *pipeline, const HrRun *run)
+{
+  gint64 wait = run != NULL ? hr_counter_get (&run->wait_time) : 0;
+  gint64 train = run != NULL ? hr_counter_get (&run->train_time) : 0;
+  gint64 cold = run != NULL ? run->cold_start : -1;
+  gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
+  /* a sink that only swallows waits all the time, which says nothing */
+  gboolean trains = run != NULL && (run->def->trains || run->def->pullable) && wait + train > 0;
+
+  add_or_null (builder, "wait_ratio", trains, trains ? (double) wait / (wait + train) : 0);
+  add_double (builder, "prepare_s", seconds (wait));
+  add_double (builder, "transfer_s", 0);
+  add_double (builder, "train_s", seconds (train));
+  add_or_null (builder, "cold_start_s", cold >= 0, seconds (cold));
+  add_double (builder, "wall_s", pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
+}
+
+static gint64
+peak_rss (void)
+{
+  struct rusage usage;
+
+  getrusage (RUSAGE_SELF, &usage);
+  return (gint64) usage.ru_maxrss * 1024;
+}
+
+static void
+add_rates (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
+{
+  gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
+  double wall = pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0;
+  double cpu = seconds (hr_pipeline_get_cpu_time (pipeline));
+  gint64 images = run != NULL ? hr_counter_get (&run->n_images) : 0;
+
+  add_double (builder, "cpu_s", cpu);
+  add_or_null (builder, "images_per_s", images > 0 && wall > 0, images / MAX (wall, 1e-9));
+  add_or_null (builder, "cpu_ms_per_image", images > 0, cpu * 1000 / MAX (images, 1));
+  add_int (builder, "peak_rss_bytes", peak_rss ());
+}
+
+static void
+add_budget (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  HrGateStats stats = { 0 };
+
+  if (pipeline->memory != NULL)
+    hr_gate_get_stats (pipeline->memory, &stats);
+  add_int (builder, "budget_peak_bytes", (gint64) stats.max_used);
+  add_int (builder, "over_budget_bytes", (gint64) stats.max_over);
+}
+
+static void
+add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  HrVerdict verdict;
+
+  json_builder_set_member_name (builder, "bottleneck");
+  if (!hr_verdict_find (pipeline, &verdict)) {
+    json_builder_add_null_value (builder);
+    return;
+  }
+  json_builder_begin_object (builder);
+  add_string (builder, "element", hr_element_get_name (verdict.element));
+  add_string (builder, "kind", verdict.kind);
+  json_builder_end_object (builder);
+}
+
+char *
+hr_pipeline_get_stats (HrPipeline *pipeline)
+{
+  g_autoptr (JsonBuilder) builder = NULL;
+  g_autoptr (JsonNode) root = NULL;
+  HrElement *sink;
+  HrRun *run;
+  int exit;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  hr_mutex_lock (&pipeline->lock);
+  if (pipeline->final_stats != NULL) {
+    char *copy = g_strdup (pipeline->final_stats);
+
+    hr_mutex_unlock (&pipeline->lock);
+    return copy;
+  }
+  hr_mutex_unlock (&pipeline->lock);
+  builder = json_builder_new ();
+  sink = find_sink (pipeline);
+  run = sink != NULL ? sink->run : NULL;
+  json_builder_begin_object (builder);
+  add_string (builder, "status", status_name (pipeline, &exit));
+  add_int (builder, "exit", exit);
+  add_int (builder, "steps", run != NULL ? hr_counter_get (&run->step) : 0);
+  add_int (builder, "samples", run != NULL ? hr_counter_get (&run->n_samples) : 0);
+  add_int (builder, "images", run != NULL ? hr_counter_get (&run->n_images) : 0);
+  add_skipped (builder, pipeline);
+  add_times (builder, pipeline, run);
+  add_rates (builder, pipeline, run);
+  add_budget (builder, pipeline);
+  /* while it runs the sum is still being made */
+  add_string (builder, "sha256", run != NULL && run->checksum != NULL && pipeline->ended_at > 0
+                                     ? g_checksum_get_string (run->checksum) : NULL);
+  add_bottleneck (builder, pipeline);
+  json_builder_set_member_name (builder, "elements");
+  json_builder_begin_array (builder);
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    add_element (builder, pipeline->elements->pdata[i]);
+  json_builder_end_array (builder);
+  json_builder_end_object (builder);
+  root = json_builder_get_root (builder);
+  return json_to_string (root, FALSE);
+}

@@ -1,0 +1,231 @@
+/* hr-topology.c */
+#include "hr-topology.h"
+#include <sched.h>
+
+/* ---- from sink to source ---- */
+
+static void
+visit (HrElement *element, GPtrArray *order, GHashTable *seen)
+{
+  if (!g_hash_table_add (seen, element))
+    return;
+  for (guint i = 0; i < element->outputs->len; i++)
+    visit (((HrLink *) element->outputs->pdata[i])->to, order, seen);
+  g_ptr_array_add (order, element);
+}
+
+static GPtrArray *
+sink_to_source (HrPipeline *pipeline)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  GPtrArray *order = g_ptr_array_new ();
+
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    visit (pipeline->elements->pdata[i], order, seen);
+  return order;
+}
+
+/* ---- numbers ---- */
+
+static gboolean
+is_source (const HrElement *element)
+{
+  return element->inputs->len == 0;
+}
+
+static gboolean
+stamps_below (const HrElement *element)
+{
+  if (element->def->stamps)
+    return TRUE;
+  for (guint i = 0; i < element->outputs->len; i++)
+    if (stamps_below (((HrLink *) element->outputs->pdata[i])->to))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+has_several_branches (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    if (((HrElement *) pipeline->elements->pdata[i])->outputs->len > 1)
+      return TRUE;
+  return FALSE;
+}
+
+/* from source to sink: samples in each buffer, and what a link does to numbers */
+static gboolean
+number_links (HrPipeline *pipeline, GError **error)
+{
+  for (guint i = pipeline->order->len; i-- > 0;) {
+    HrElement *element = pipeline->order->pdata[i];
+    HrRun *run = element->run;
+    const HrElementDef *def = element->def;
+    gboolean raw = is_source (element); /* what comes in has no sample numbers */
+    HrStamp stamp = HR_STAMP_KEEP;
+    guint group = 1;
+
+    for (guint k = 0; k < element->inputs->len; k++) {
+      HrLink *in = element->inputs->pdata[k];
+
+      group = MAX (group, in->group);
+      raw = raw || in->raw;
+    }
+    run->group = group;
+    if (def->group != NULL) {
+      group *= MAX (def->group (run->self), 1);
+      stamp = HR_STAMP_COUNT;
+    } else if (raw) {
+      raw = !def->stamps && stamps_below (element);
+      if (is_source (element) || def->stamps)
+        stamp = raw ? HR_STAMP_COUNT : HR_STAMP_SAMPLES;
+    } else if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP) {
+      stamp = HR_STAMP_JOINED;
+    } else if (!element->common.ordered && element->outputs->len > 0) {
+      if (has_several_branches (pipeline)) {
+        g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                     "%s \"%s\": ordered=false in a pipeline with a tee: its branches would not hold the "
+                     "same samples", def->name, element->common.name);
+        return FALSE;
+      }
+      stamp = HR_STAMP_AGAIN;
+    }
+    for (guint k = 0; k < element->outputs->len; k++) {
+      HrLink *out = element->outputs->pdata[k];
+
+      out->raw = raw;
+      out->group = group;
+      out->stamp = stamp;
+      if (stamp == HR_STAMP_AGAIN)
+        out->segment = hr_steps_add_segment (pipeline->steps, group);
+    }
+  }
+  return TRUE;
+}
+
+/* ---- look-ahead ---- */
+
+/* a batch upstream makes the sink ask for steps; a prefetchqueue lets sources run ahead of it */
+static void
+look_upstream (const HrElement *element, gboolean *gated, guint64 *ahead)
+{
+  if (element->def->group != NULL)
+    *gated = TRUE;
+  if (element->def->lookahead != NULL) {
+    guint steps = 0, warm_up;
+    guint64 bytes;
+
+    element->def->lookahead (element->self, &steps, &bytes, &warm_up);
+    *ahead += steps;
+  }
+  for (guint i = 0; i < element->inputs->len; i++) {
+    guint64 here = 0;
+
+    look_upstream (((HrLink *) element->inputs->pdata[i])->from, gated, &here);
+    *ahead = MAX (*ahead, here);
+  }
+}
+
+static gboolean
+is_behind_prefetch (const HrElement *element)
+{
+  for (guint i = 0; i < element->inputs->len; i++) {
+    HrElement *from = ((HrLink *) element->inputs->pdata[i])->from;
+
+    if (from->def->lookahead != NULL || is_behind_prefetch (from))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+void
+hr_topology_bound_link (HrLink *link)
+{
+  const HrElement *from = link->from;
+  guint64 items, bytes;
+
+  if (from->pipeline->settings.serial) {
+    hr_link_set_bounds (link, G_MAXUINT32, G_MAXUINT64);
+    return;
+  }
+  hr_run_get_bounds (link->to->run, &items, &bytes);
+  if (from->def->lookahead != NULL) { /* that link is the queue */
+    guint steps = 0, warm_up = 0;
+
+    from->def->lookahead (from->self, &steps, &bytes, &warm_up);
+    items = MAX (steps, 1);
+  }
+  hr_link_set_bounds (link, items, bytes);
+}
+
+static void
+bound_links (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->links->len; i++) {
+    HrLink *link = pipeline->links->pdata[i];
+
+    hr_topology_bound_link (link);
+    if (link->from->def->lookahead != NULL && !pipeline->settings.serial) {
+      guint steps;
+      guint64 bytes;
+
+      link->from->def->lookahead (link->from->self, &steps, &bytes, &link->min_fill);
+      link->min_fill = MIN (link->min_fill, (guint) link->max_items);
+    }
+  }
+}
+
+static void
+add_sinks (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    HrRun *run = element->run;
+    guint64 ahead = 0;
+
+    if (element->outputs->len > 0 || element->inputs->len == 0)
+      continue;
+    look_upstream (element, &run->gated, &ahead);
+    /* in serial mode a source is asked only when nothing else can be done */
+    run->gated = run->gated && !pipeline->settings.serial;
+    run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, ahead);
+    if (element->def->pullable)
+      pipeline->pull_sink = element;
+    if (pipeline->settings.checksum)
+      run->checksum = g_checksum_new (G_CHECKSUM_SHA256);
+  }
+}
+
+guint64
+hr_topology_count_cpus (const HrPipeline *pipeline)
+{
+  guint64 cpus = hr_live_uint (&pipeline->settings.cpus);
+  cpu_set_t set;
+
+  if (cpus > 0)
+    return cpus;
+  if (sched_getaffinity (0, sizeof set, &set) == 0)
+    return MAX (CPU_COUNT (&set), 1);
+  return g_get_num_processors ();
+}
+
+gboolean
+hr_topology_apply (HrPipeline *pipeline, GError **error)
+{
+  pipeline->order = sink_to_source (pipeline);
+  pipeline->steps = hr_steps_new ();
+  pipeline->memory = hr_gate_new (hr_live_uint (&pipeline->settings.memory), hr_steps_in_hand, pipeline->steps);
+  if (!pipeline->settings.serial)
+    pipeline->cpus = hr_gate_new (hr_topology_count_cpus (pipeline), NULL, NULL);
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    element->run = hr_run_new (pipeline, element);
+    element->run->behind_prefetch = is_behind_prefetch (element);
+  }
+  if (!number_links (pipeline, error))
+    return FALSE;
+  add_sinks (pipeline);
+  bound_links (pipeline);
+  return TRUE;
+}

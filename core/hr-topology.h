@@ -1,0 +1,10 @@
+/* hr-topology.h: what follows from the graph: who stamps, what a step is, who looks ahead */
+#pragma once
+#include "hr-pipeline-private.h"
+
+/* Gives every element its run and every link its bounds; makes gates and steps. Refuses what the
+ * rules of order do not allow. */
+gboolean hr_topology_apply (HrPipeline *pipeline, GError **error);
+/* (again) from its elements' properties */
+void hr_topology_bound_link (HrLink *link);
+guint64 hr_topology_count_cpus (const HrPipeline *pipeline);
