@@ -117,6 +117,8 @@ hr_pipeline_init (HrPipeline *pipeline)
 
 /* ---- the graph ---- */
 
+#pragma weak hr_pipeline_check
+
 HrPipeline *
 hr_pipeline_new (void)
 {
@@ -131,14 +133,28 @@ hr_pipeline_add (HrPipeline *pipeline, HrElement *element)
   g_ptr_array_add (pipeline->elements, element);
 }
 
+static void
+put_at (GPtrArray *pads, guint pad, HrLink *link)
+{
+  if (pads->len <= pad)
+    g_ptr_array_set_size (pads, (gint) pad + 1);
+  pads->pdata[pad] = link;
+}
+
+void
+hr_pipeline_link_pads (HrPipeline *pipeline, HrElement *from, guint from_pad, HrElement *to, guint to_pad)
+{
+  HrLink *link = hr_link_new (from, from_pad, to, to_pad);
+
+  g_ptr_array_add (pipeline->links, link);
+  put_at (from->outputs, from_pad, link);
+  put_at (to->inputs, to_pad, link);
+}
+
 void
 hr_pipeline_link (HrPipeline *pipeline, HrElement *from, HrElement *to)
 {
-  HrLink *link = hr_link_new (from, from->outputs->len, to, to->inputs->len);
-
-  g_ptr_array_add (pipeline->links, link);
-  g_ptr_array_add (from->outputs, link);
-  g_ptr_array_add (to->inputs, link);
+  hr_pipeline_link_pads (pipeline, from, from->outputs->len, to, to->inputs->len);
 }
 
 gpointer
@@ -295,7 +311,7 @@ prepare_run (HrPipeline *pipeline, GError **error)
   HrElement *culprit = NULL;
   GPtrArray *order;
 
-  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error))
+  if ((hr_pipeline_check != NULL && !hr_pipeline_check (pipeline, &culprit, error)) || !hr_topology_apply (pipeline, error))
     return FALSE;
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */
