@@ -6,6 +6,8 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 PREFIX ?= /usr/local
 BUILD := build
+# the tests install there and use what they find
+COMPILE := tools/compile $(BUILD) --prefix=$(CURDIR)/build/prefix
 DEPS := tools/install-deps
 export HR_VENV := $(CURDIR)/build/venv
 
@@ -14,12 +16,15 @@ export HR_VENV := $(CURDIR)/build/venv
 .PHONY: build
 build: ## build the library, plugins and tools into build/
 	@$(DEPS) build
-	@tools/compile $(BUILD)
+	@$(COMPILE)
 
 .PHONY: install
-install: build ## install into PREFIX (/usr/local); DESTDIR is honoured
-	@meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)) && ninja -C $(BUILD) >/dev/null
-	@meson install -C $(BUILD) --no-rebuild --quiet
+install: ## install an optimized build into PREFIX (/usr/local); DESTDIR is honoured
+	@$(DEPS) build
+	@tools/compile build/release --buildtype=release
+	@meson configure build/release -Dprefix=$(abspath $(PREFIX))
+	@tools/compile build/release
+	@meson install -C build/release --no-rebuild --quiet
 	@echo "installed into $(DESTDIR)$(abspath $(PREFIX))"
 
 .PHONY: clean
@@ -33,7 +38,7 @@ clean: ## remove everything that was built
 test: ## all tests but the long ones, a few minutes; ends with "N passed, N failed"
 	@$(DEPS) build test
 	@tools/venv
-	@tools/compile $(BUILD)
+	@$(COMPILE)
 	@HR_REQUIRE_ALL=1 tools/run-tests $(BUILD) --no-suite long
 
 .PHONY: test-asan
@@ -54,7 +59,7 @@ test-tsan: ## the tests under thread sanitizer
 test-valgrind: ## the tests of the core under valgrind's memcheck
 	@$(DEPS) build test long
 	@tools/venv
-	@tools/compile $(BUILD)
+	@$(COMPILE)
 	@tools/run-tests $(BUILD) --suite core --suite elements --suite json --no-suite long --no-suite unsanitized \
 	  -t 20 --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(CURDIR)/tests/sanitizer/valgrind.supp --suppressions=/usr/share/glib-2.0/valgrind/glib.supp'
 
@@ -89,7 +94,7 @@ fuzz: ## 60 s of fuzzing, shared by all targets of tests/fuzz
 demo: ## the ladder on a real S3 server: serial, concurrent, prefetched
 	@$(DEPS) build demo
 	@tools/venv demo/requirements.txt
-	@tools/compile $(BUILD)
+	@$(COMPILE)
 	@demo/run
 ladder: demo ## the same
 
