@@ -32,6 +32,8 @@ hr_element_live_changed (HrElement *element)
     hr_topology_bound_link (element->inputs->pdata[i]);
   for (guint i = 0; i < element->outputs->len; i++)
     hr_topology_bound_link (element->outputs->pdata[i]);
+  if (element->def->lookahead != NULL)
+    hr_topology_update_ahead (pipeline);
   hr_run_wake (element->run);
   hr_mutex_unlock (&pipeline->live);
 }

@@ -109,6 +109,18 @@ hr_steps_add_segment (HrSteps *steps, guint group)
   return steps->segments->len - 1;
 }
 
+/* with the lock. TRUE: somebody must be woken. What has been released stays so. */
+static gboolean
+release_more (HrSteps *steps)
+{
+  gint64 released = compute_released (steps);
+
+  if (released <= steps->released)
+    return FALSE;
+  __atomic_store_n (&steps->released, released, __ATOMIC_RELAXED);
+  return steps->n_waiting > 0;
+}
+
 void
 hr_steps_ask (HrSteps *steps, guint index, gint64 step)
 {
@@ -119,15 +131,22 @@ hr_steps_ask (HrSteps *steps, guint index, gint64 step)
     return;
   hr_mutex_lock (&steps->lock);
   if (step > sink->asked) {
-    gint64 released;
-
     sink->asked = step;
-    released = compute_released (steps);
-    if (released > steps->released) {
-      __atomic_store_n (&steps->released, released, __ATOMIC_RELAXED);
-      wake = steps->n_waiting > 0;
-    }
+    wake = release_more (steps);
   }
+  hr_mutex_unlock (&steps->lock);
+  if (wake)
+    hr_cond_broadcast (&steps->released_more);
+}
+
+void
+hr_steps_set_ahead (HrSteps *steps, guint index, guint64 ahead)
+{
+  gboolean wake;
+
+  hr_mutex_lock (&steps->lock);
+  g_array_index (steps->sinks, Sink, index).ahead = ahead;
+  wake = release_more (steps);
   hr_mutex_unlock (&steps->lock);
   if (wake)
     hr_cond_broadcast (&steps->released_more);

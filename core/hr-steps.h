@@ -22,6 +22,8 @@ void hr_steps_ask (HrSteps *steps, guint sink, gint64 step);
 /* steps 0 … @step have been taken; TRUE: what is in hand has changed */
 gboolean hr_steps_deliver (HrSteps *steps, guint sink, gint64 step);
 
+/* a prefetchqueue's depth has changed; has no effect on sinks that are not gated */
+void hr_steps_set_ahead (HrSteps *steps, guint sink, guint64 ahead);
 /* the sink has left for good: nobody waits for it any more */
 void hr_steps_leave (HrSteps *steps, guint sink);
 

@@ -196,6 +196,21 @@ add_sinks (HrPipeline *pipeline)
   }
 }
 
+void
+hr_topology_update_ahead (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    gboolean gated;
+    guint64 ahead = 0;
+
+    if (element->outputs->len > 0)
+      continue;
+    look_upstream (element, &gated, &ahead);
+    hr_steps_set_ahead (pipeline->steps, element->run->sink, ahead);
+  }
+}
+
 guint64
 hr_topology_count_cpus (const HrPipeline *pipeline)
 {

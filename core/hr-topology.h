@@ -7,4 +7,6 @@
 gboolean hr_topology_apply (HrPipeline *pipeline, GError **error);
 /* (again) from its elements' properties */
 void hr_topology_bound_link (HrLink *link);
+/* a prefetchqueue's depth may have changed */
+void hr_topology_update_ahead (HrPipeline *pipeline);
 guint64 hr_topology_count_cpus (const HrPipeline *pipeline);
