@@ -74,6 +74,7 @@ test_specs (void)
   g_autofree GParamSpec **specs = g_object_class_list_properties (klass, &n);
   GParamSpec *spec;
 
+  g_assert_nonnull (specs);
   g_assert_cmpuint (n, ==, 9 + 8);
   for (const HrProp *prop = thing_props; prop->field != NULL; prop++) {
     spec = g_object_class_find_property (klass, hr_prop_name (prop));

@@ -1,0 +1,38 @@
+/* fuzz-json.c: one line of JSON from a stranger, then the record in it */
+#include "json-scan.h"
+#include "record.h"
+
+int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
+
+int
+LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
+{
+  static HrJson json;
+  HrRecordRules rules = { 0 };
+  gsize offset = 0;
+  g_autoptr (GError) error = NULL;
+
+  /* the first byte chooses the rules */
+  if (size == 0)
+    return 0;
+  rules.strip = data[0] & 1;
+  rules.missing_placeholder = data[0] >> 1 & 1;
+  rules.video = data[0] >> 2 & 1;
+  if (hr_json_scan (&json, (const char *) data + 1, size - 1, 64, &offset, &error)) {
+    g_auto (HrRecord) record = { 0 };
+    g_autofree char *id = NULL;
+
+    g_assert_no_error (error);
+    g_assert_true (g_utf8_validate ((const char *) data + 1, (gssize) size - 1, NULL)
+                   || memchr (data + 1, 0, size - 1));
+    id = hr_record_dup_id (&json);
+    if (!hr_record_read (&json, &rules, &record, &error))
+      g_assert_nonnull (error);
+    else if (!record.left_out)
+      g_assert_cmpuint (record.links->len, ==, record.targets->len);
+  } else {
+    g_assert_nonnull (error);
+    g_assert_cmpuint (offset, <=, size - 1);
+  }
+  return 0;
+}
