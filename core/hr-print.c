@@ -1,0 +1,252 @@
+/* hr-print.c: the canonical text of a pipeline, which parses back to the same graph
+ *
+ * Elements come in their order; links between neighbours are written with "!", the others with
+ * references: an output of a tee goes before its reader, any other output behind its writer. Names
+ * and pads are only written where the parser would choose others. */
+#include "hr-element-private.h"
+#include "hr-link.h"
+#include "hr-text.h"
+#include <string.h>
+
+typedef enum { LINK_CHAIN, LINK_HEAD, LINK_TAIL, LINK_END } LinkStyle;
+
+typedef struct {
+  HrLink *link;
+  LinkStyle style;
+} Printed;
+
+typedef struct {
+  HrPipeline *pipeline;
+  guint n;
+  gboolean *named;   /* name= is written */
+  gboolean *in_pads; /* references name the pads of this element's inputs */
+  gboolean *out_pads;
+  GArray *links; /* Printed, in the order of the text */
+  GString *text;
+} Printer;
+
+static HrElement *
+nth (Printer *p, guint index)
+{
+  return hr_pipeline_get_nth_element (p->pipeline, index);
+}
+
+/* ---- names ---- */
+
+/* What the parser would call the elements if only those that are `named` had a name. */
+static gboolean
+names_come_back (Printer *p)
+{
+  g_autoptr (GHashTable) taken = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < p->n; i++)
+    if (p->named[i])
+      g_hash_table_add (taken, (gpointer)hr_element_get_name (nth (p, i)));
+  for (guint i = 0; i < p->n; i++) {
+    const char *factory = hr_element_get_factory (nth (p, i));
+    gsize count = GPOINTER_TO_SIZE (g_hash_table_lookup (counts, factory));
+    g_autofree char *name = NULL;
+
+    if (p->named[i])
+      continue;
+    do {
+      g_free (name);
+      name = g_strdup_printf ("%s%" G_GSIZE_FORMAT, factory, count++);
+    } while (g_hash_table_contains (taken, name));
+    g_hash_table_insert (counts, (gpointer)factory, GSIZE_TO_POINTER (count));
+    if (!g_str_equal (name, hr_element_get_name (nth (p, i))))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+choose_names (Printer *p)
+{
+  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
+
+  for (guint i = 0; i < p->n; i++) {
+    const char *factory = hr_element_get_factory (nth (p, i));
+    gsize count = GPOINTER_TO_SIZE (g_hash_table_lookup (counts, factory));
+    g_autofree char *name = g_strdup_printf ("%s%" G_GSIZE_FORMAT, factory, count);
+
+    p->named[i] = !g_str_equal (name, hr_element_get_name (nth (p, i)));
+    if (!p->named[i])
+      g_hash_table_insert (counts, (gpointer)factory, GSIZE_TO_POINTER (count + 1));
+  }
+  /* names such as fakesrc1 on another element than the second fakesrc */
+  if (!names_come_back (p))
+    for (guint i = 0; i < p->n; i++)
+      p->named[i] = TRUE;
+}
+
+/* ---- links ---- */
+
+static HrLink *
+chain_link (Printer *p, guint index)
+{
+  HrElement *element = nth (p, index);
+
+  for (guint pad = 0; index > 0 && pad < element->inputs->len; pad++) {
+    HrLink *link = g_ptr_array_index (element->inputs, pad);
+
+    if (link != NULL && link->from->index == index - 1)
+      return link;
+  }
+  return NULL;
+}
+
+static void
+add_link (Printer *p, HrLink *link, LinkStyle style)
+{
+  Printed printed = { link, style };
+
+  g_array_append_val (p->links, printed);
+}
+
+/* in the order in which they will be written */
+static void
+order_links (Printer *p)
+{
+  HrLink *chain = NULL; /* from the element before */
+
+  for (guint i = 0; i < p->n; i++) {
+    HrElement *element = nth (p, i);
+    HrLink *next = i + 1 < p->n ? chain_link (p, i + 1) : NULL;
+
+    if (chain != NULL) {
+      add_link (p, chain, LINK_CHAIN);
+    } else if (element->def->merge == NULL) {
+      HrLink *link = element->inputs->len > 0 ? g_ptr_array_index (element->inputs, 0) : NULL;
+
+      if (link != NULL && link->from->def->route != NULL)
+        add_link (p, link, LINK_HEAD);
+    }
+    if (next == NULL && element->def->route == NULL && element->outputs->len > 0)
+      add_link (p, g_ptr_array_index (element->outputs, 0), LINK_TAIL);
+    chain = next;
+  }
+  /* what is left goes from a tee to a join */
+  for (guint i = 0; i < p->n; i++) {
+    HrElement *element = nth (p, i);
+
+    for (guint pad = 0; element->def->route != NULL && pad < element->outputs->len; pad++) {
+      HrLink *link = g_ptr_array_index (element->outputs, pad);
+
+      if (link != NULL && link->to->def->merge != NULL && chain_link (p, link->to->index) != link)
+        add_link (p, link, LINK_END);
+    }
+  }
+}
+
+/* Does the parser, which gives each link the lowest free pad, choose the pads that they have? */
+static void
+choose_pads (Printer *p)
+{
+  g_autofree guint *inputs = g_new0 (guint, p->n + 1);
+  g_autofree guint *outputs = g_new0 (guint, p->n + 1);
+
+  for (guint i = 0; i < p->links->len; i++) {
+    const HrLink *link = g_array_index (p->links, Printed, i).link;
+
+    p->out_pads[link->from->index] |= outputs[link->from->index]++ != link->from_pad;
+    p->in_pads[link->to->index] |= inputs[link->to->index]++ != link->to_pad;
+  }
+}
+
+/* ---- text ---- */
+
+static void
+add_word (Printer *p, const char *word)
+{
+  if (p->text->len > 0)
+    g_string_append_c (p->text, ' ');
+  g_string_append (p->text, word);
+}
+
+static void
+add_setting (Printer *p, gconstpointer self, const HrProp *prop)
+{
+  g_autofree char *value = NULL;
+  g_autofree char *quoted = NULL;
+
+  if (hr_prop_is_default (self, prop))
+    return;
+  value = hr_prop_get_string (self, prop);
+  if (value == NULL && prop->type != HR_PROP_TYPE_STRV)
+    return;
+  quoted = hr_text_quote (value != NULL ? value : "");
+  add_word (p, hr_prop_name (prop));
+  g_string_append_printf (p->text, "=%s", quoted);
+}
+
+static void
+add_element (Printer *p, guint index)
+{
+  HrElement *element = nth (p, index);
+
+  add_word (p, hr_element_get_factory (element));
+  if (p->named[index])
+    g_string_append_printf (p->text, " name=%s", hr_element_get_name (element));
+  for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
+    add_setting (p, element->self, prop);
+  for (const HrProp *prop = hr_common_props + 1; prop->field != NULL; prop++)
+    add_setting (p, &element->common, prop);
+}
+
+static void
+add_reference (Printer *p, const HrElement *element, gboolean output, guint pad)
+{
+  add_word (p, hr_element_get_name ((HrElement *)element));
+  g_string_append_c (p->text, '.');
+  if (output ? p->out_pads[element->index] : p->in_pads[element->index])
+    g_string_append_printf (p->text, "%u", pad);
+}
+
+char *
+hr_pipeline_to_string (HrPipeline *pipeline)
+{
+  Printer p = { .pipeline = pipeline, .n = hr_pipeline_get_n_elements (pipeline) };
+  guint k = 0;
+
+  p.named = g_new0 (gboolean, p.n + 1);
+  p.in_pads = g_new0 (gboolean, p.n + 1);
+  p.out_pads = g_new0 (gboolean, p.n + 1);
+  p.links = g_array_new (FALSE, FALSE, sizeof (Printed));
+  p.text = g_string_new (NULL);
+  choose_names (&p);
+  order_links (&p);
+  choose_pads (&p);
+  for (const HrProp *prop = hr_pipeline_props; prop->field != NULL; prop++)
+    add_setting (&p, hr_pipeline_get_settings (pipeline), prop);
+  for (guint i = 0; i < p.n; i++) {
+    const Printed *printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
+
+    if (printed != NULL && printed->style <= LINK_HEAD && printed->link->to->index == i) {
+      if (printed->style == LINK_HEAD)
+        add_reference (&p, printed->link->from, TRUE, printed->link->from_pad);
+      add_word (&p, "!");
+      k++;
+    }
+    add_element (&p, i);
+    printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
+    if (printed != NULL && printed->style == LINK_TAIL && printed->link->from->index == i) {
+      add_word (&p, "!");
+      add_reference (&p, printed->link->to, FALSE, printed->link->to_pad);
+      k++;
+    }
+  }
+  for (; k < p.links->len; k++) {
+    const HrLink *link = g_array_index (p.links, Printed, k).link;
+
+    add_reference (&p, link->from, TRUE, link->from_pad);
+    add_word (&p, "!");
+    add_reference (&p, link->to, FALSE, link->to_pad);
+  }
+  g_free (p.named);
+  g_free (p.in_pads);
+  g_free (p.out_pads);
+  g_array_unref (p.links);
+  return g_string_free (p.text, FALSE);
+}
