@@ -41,8 +41,15 @@ hr_tiff_open (const guint8 *data, gsize size, HrTiffDirectory *d)
   return HR_TIFF_OK;
 }
 
-gboolean
-hr_tiff_get (const HrTiffDirectory *d, TiffTag tag, guint64 *value)
+/* where the values of an integer tag are */
+typedef struct {
+  guint bytes; /* of one value */
+  guint64 count;
+  guint64 offset;
+} Values;
+
+static gboolean
+find (const HrTiffDirectory *d, TiffTag tag, Values *values)
 {
   guint entry_bytes = d->big ? 20 : 12, count_bytes = d->big ? 8 : 4;
   for (guint64 i = 0; i < d->n; i++) {
@@ -50,25 +57,42 @@ hr_tiff_get (const HrTiffDirectory *d, TiffTag tag, guint64 *value)
     if (read_number (d, at, 2) != tag)
       continue;
     guint64 type = read_number (d, at + 2, 2), count = read_number (d, at + 4, count_bytes);
-    guint bytes = type == TYPE_BYTE    ? 1
-                  : type == TYPE_SHORT ? 2
-                  : type == TYPE_LONG  ? 4
-                  : type == TYPE_LONG8 ? 8
-                                       : 0;
+    guint bytes = 0;
+    if (type == TYPE_BYTE)
+      bytes = 1;
+    else if (type == TYPE_SHORT)
+      bytes = 2;
+    else if (type == TYPE_LONG)
+      bytes = 4;
+    else if (type == TYPE_LONG8)
+      bytes = 8;
     if (bytes == 0 || count == 0)
       return FALSE;
     gsize place = at + 4 + count_bytes;
-    /* more than fits into the entry is stored elsewhere */
-    if (count > count_bytes / bytes) {
-      guint64 offset = read_number (d, place, count_bytes);
-      if (offset > d->size || d->size - offset < bytes)
-        return FALSE;
-      place = offset;
-    }
-    *value = read_number (d, place, bytes);
+    /* what does not fit into the entry is stored elsewhere */
+    gboolean inside = count <= count_bytes / bytes;
+    *values = (Values){ bytes, count, inside ? place : read_number (d, place, count_bytes) };
     return TRUE;
   }
   return FALSE;
+}
+
+guint64
+hr_tiff_count (const HrTiffDirectory *d, TiffTag tag)
+{
+  Values values;
+  return find (d, tag, &values) ? values.count : 0;
+}
+
+gboolean
+hr_tiff_get (const HrTiffDirectory *d, TiffTag tag, guint64 index, guint64 *value)
+{
+  Values v;
+  if (!find (d, tag, &v) || index >= v.count || v.offset > d->size
+      || index >= (d->size - v.offset) / v.bytes)
+    return FALSE;
+  *value = read_number (d, v.offset + index * v.bytes, v.bytes);
+  return TRUE;
 }
 
 guint8
@@ -81,7 +105,7 @@ hr_exif_get_orientation (const guint8 *data, gsize size)
     size -= 6;
   }
   if (hr_tiff_open (data, size, &d) != HR_TIFF_OK
-      || !hr_tiff_get (&d, TIFF_TAG_ORIENTATION, &value))
+      || !hr_tiff_get (&d, TIFF_TAG_ORIENTATION, 0, &value))
     return 1;
   return value >= 1 && value <= 8 ? value : 1;
 }

@@ -8,10 +8,12 @@ G_BEGIN_DECLS
 typedef enum {
   TIFF_TAG_WIDTH = 256,
   TIFF_TAG_HEIGHT = 257,
-  TIFF_TAG_BITS = 258,
-  TIFF_TAG_PHOTOMETRIC = 262,
+  TIFF_TAG_STRIP_OFFSETS = 273,
   TIFF_TAG_ORIENTATION = 274,
-  TIFF_TAG_SAMPLES = 277
+  TIFF_TAG_SAMPLES = 277,
+  TIFF_TAG_STRIP_BYTES = 279,
+  TIFF_TAG_TILE_OFFSETS = 324,
+  TIFF_TAG_TILE_BYTES = 325
 } TiffTag;
 
 /**
@@ -35,8 +37,10 @@ typedef enum {
 } HrTiffStatus;
 
 HrTiffStatus hr_tiff_open (const guint8 *data, gsize size, HrTiffDirectory *directory);
-/* the first value of an integer tag; FALSE if the tag is not there or not an integer */
-gboolean hr_tiff_get (const HrTiffDirectory *directory, TiffTag tag, guint64 *value);
+/* how many values an integer tag has; 0 if it is not there or not an integer */
+guint64 hr_tiff_count (const HrTiffDirectory *directory, TiffTag tag);
+/* value @index of an integer tag; FALSE if it is not there or lies beyond the end */
+gboolean hr_tiff_get (const HrTiffDirectory *directory, TiffTag tag, guint64 index, guint64 *value);
 /* 1 to 8; 1 for anything else, broken blocks included. @data may begin with "Exif\0\0" */
 guint8 hr_exif_get_orientation (const guint8 *data, gsize size);
 

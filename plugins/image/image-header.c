@@ -243,14 +243,15 @@ read_tiff (const guint8 *data, gsize size, HrImageHeader *h, GError **error)
   case HR_TIFF_OK:
     break;
   }
-  if (!hr_tiff_get (&d, TIFF_TAG_WIDTH, &width) || !hr_tiff_get (&d, TIFF_TAG_HEIGHT, &height))
+  if (!hr_tiff_get (&d, TIFF_TAG_WIDTH, 0, &width)
+      || !hr_tiff_get (&d, TIFF_TAG_HEIGHT, 0, &height))
     return broken (HR_IMAGE_TIFF, "no width or height in its first directory", error);
   h->width = MIN (width, G_MAXUINT32);
   h->height = MIN (height, G_MAXUINT32);
   h->channels = 1;
-  if (hr_tiff_get (&d, TIFF_TAG_SAMPLES, &value))
+  if (hr_tiff_get (&d, TIFF_TAG_SAMPLES, 0, &value))
     h->channels = value <= 255 ? value : 0;
-  if (hr_tiff_get (&d, TIFF_TAG_ORIENTATION, &value) && value >= 1 && value <= 8)
+  if (hr_tiff_get (&d, TIFF_TAG_ORIENTATION, 0, &value) && value >= 1 && value <= 8)
     h->orientation = value;
   return TRUE;
 }
