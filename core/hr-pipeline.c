@@ -293,11 +293,18 @@ join_threads (HrPipeline *pipeline)
 static void
 wind_up (HrPipeline *pipeline)
 {
+  char *stats;
+
   join_threads (pipeline);
+  hr_mutex_lock (&pipeline->live);
   pipeline->ended_at = hr_now ();
   pipeline->cpu_at_end = cpu_time ();
-  pipeline->final_stats = hr_pipeline_get_stats (pipeline);
+  hr_mutex_unlock (&pipeline->live);
+  stats = hr_pipeline_get_stats (pipeline);
+  hr_mutex_lock (&pipeline->live); /* somebody may just be reading an element's own numbers */
+  pipeline->final_stats = stats;
   stop_elements (pipeline);
+  hr_mutex_unlock (&pipeline->live);
   hr_mutex_lock (&pipeline->lock);
   pipeline->state = HR_STATE_DONE;
   pipeline->wound_up = TRUE;

@@ -64,7 +64,7 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
   HrPipeline *pipeline = run->pipeline;
 
   if (run->cold_start < 0)
-    run->cold_start = now - run->asked_at; /* the first step has a time of its own */
+    __atomic_store_n (&run->cold_start, now - run->asked_at, __ATOMIC_RELAXED); /* the first step has a time of its own */
   else
     hr_counter_add (&run->wait_time, now - run->asked_at);
   if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))

@@ -175,7 +175,7 @@ add_times (JsonBuilder *builder, const HrPipeline *pipeline, const HrRun *run)
 {
   gint64 wait = run != NULL ? hr_counter_get (&run->wait_time) : 0;
   gint64 train = run != NULL ? hr_counter_get (&run->train_time) : 0;
-  gint64 cold = run != NULL ? run->cold_start : -1;
+  gint64 cold = run != NULL ? hr_counter_get (&run->cold_start) : -1;
   gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
   /* a sink that only swallows waits all the time, which says nothing */
   gboolean trains = run != NULL && (run->def->trains || run->def->pullable) && wait + train > 0;
@@ -238,29 +238,19 @@ add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
   json_builder_end_object (builder);
 }
 
-char *
-hr_pipeline_get_stats (HrPipeline *pipeline)
+static char *
+make_stats (HrPipeline *pipeline)
 {
-  g_autoptr (JsonBuilder) builder = NULL;
+  g_autoptr (JsonBuilder) builder = json_builder_new ();
   g_autoptr (JsonNode) root = NULL;
-  HrElement *sink;
-  HrRun *run;
+  HrElement *sink = find_sink (pipeline);
+  HrRun *run = sink != NULL ? sink->run : NULL;
+  const char *status;
   int exit;
 
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
-  hr_mutex_lock (&pipeline->lock);
-  if (pipeline->final_stats != NULL) {
-    char *copy = g_strdup (pipeline->final_stats);
-
-    hr_mutex_unlock (&pipeline->lock);
-    return copy;
-  }
-  hr_mutex_unlock (&pipeline->lock);
-  builder = json_builder_new ();
-  sink = find_sink (pipeline);
-  run = sink != NULL ? sink->run : NULL;
   json_builder_begin_object (builder);
-  add_string (builder, "status", status_name (pipeline, &exit));
+  status = status_name (pipeline, &exit);
+  add_string (builder, "status", status);
   add_int (builder, "exit", exit);
   add_int (builder, "steps", run != NULL ? hr_counter_get (&run->step) : 0);
   add_int (builder, "samples", run != NULL ? hr_counter_get (&run->n_samples) : 0);
@@ -281,4 +271,21 @@ hr_pipeline_get_stats (HrPipeline *pipeline)
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
   return json_to_string (root, FALSE);
+}
+
+/**
+ * hr_pipeline_get_stats:
+ *
+ * Returns: (transfer full): one JSON object, docs/stats.md; also while it runs
+ */
+char *
+hr_pipeline_get_stats (HrPipeline *pipeline)
+{
+  char *stats;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  hr_mutex_lock (&pipeline->live);
+  stats = pipeline->final_stats != NULL ? g_strdup (pipeline->final_stats) : make_stats (pipeline);
+  hr_mutex_unlock (&pipeline->live);
+  return stats;
 }
