@@ -1,5 +1,6 @@
 /* hr-each.c */
 #include "hr-each.h"
+#include "hr-log.h"
 
 static const char *
 member_name (const HrRun *run, const HrBuffer *sample, guint index)
@@ -103,6 +104,7 @@ hr_each_member (HrWorker *worker, HrSplit *split, guint index)
                                            "member %u of \"%s\" is no tensor", index, run->def->each_field));
     return;
   }
+  hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "member %u of %u", index, split->n);
   hr_out_take_permit (out);
   if (!run->def->each (run->self, worker->state, split->sample, index, &split->members[index], out, &error)) {
     if (error == NULL)

@@ -1,6 +1,6 @@
 /* hr-pipeline.c: the pipeline object: its graph, its states, its owner's calls */
 #include "hr-pipeline-private.h"
-#include "hr-async.h"
+#include "hr-log.h"
 #include "hr-topology.h"
 #include <sys/resource.h>
 #include <unistd.h>
@@ -378,6 +378,7 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
     g_propagate_error (error, own);
     return FALSE;
   }
+  hr_log ("core", HR_LOG_INFO, -1, "started, %u elements", pipeline->elements->len);
   hr_pipeline_thread_left (pipeline);
   return TRUE;
 }
@@ -422,6 +423,7 @@ hr_pipeline_stop (HrPipeline *pipeline)
     return;
   }
   hr_mutex_unlock (&pipeline->lock);
+  hr_log ("core", HR_LOG_INFO, -1, "is being stopped");
   g_atomic_int_set (&pipeline->stopping, 1);
   for (guint i = 0; i < pipeline->elements->len; i++)
     hr_run_wake (((HrElement *) pipeline->elements->pdata[i])->run);

@@ -1,5 +1,6 @@
 /* hr-run.c: an element's part of a running pipeline: its workers, its waits, its end */
 #include "hr-async.h"
+#include "hr-log.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -249,8 +250,11 @@ thread_main (void *data)
   snprintf (name, sizeof name, "%s", run->element->common.name);
   pthread_setname_np (pthread_self (), name);
   hr_worker_self = worker;
+  hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u begins", worker->index);
   hr_loop_for (run->def) (worker);
   hr_worker_self = NULL;
+  hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u leaves after %" G_GUINT64_FORMAT " buffers",
+          worker->index, worker->items);
   hr_run_leave (run);
   return NULL;
 }

@@ -1,6 +1,7 @@
 /* hr-work.c: calls an element's function for one buffer and makes of the outcome what travels on:
  * results, or a hole. The same for threads and for serial mode. */
 #include "hr-each.h"
+#include "hr-log.h"
 #include "hr-pipeline-private.h"
 
 /* what a sample leaves behind when it does not go on */
@@ -115,6 +116,7 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
     hr_origin_ref (origin);
   out->sample = in->sample >= 0 ? in->sample : hr_steps_get_next (run->pipeline->steps);
   out->segment = in->segment;
+  hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT, in->number);
   if (def->stamps)
     out->inherit = find_reservation (in);
   hr_out_take_permit (out);
