@@ -120,8 +120,8 @@ read_rows (Jpeg *jpeg, HrDecoder *decoder, const HrOrient *orient, gboolean ink)
 
 /* everything that may longjmp(); FALSE with an error of its own */
 static gboolean
-decode (Jpeg *jpeg, HrDecoder *decoder, const HrImageHeader *header, const HrOrient *orient,
-        GError **error)
+decode (Jpeg *jpeg, HrDecoder *decoder, const HrImageHeader *header, guint shrink,
+        const HrOrient *orient, GError **error)
 {
   struct jpeg_decompress_struct *info = &jpeg->info;
   jpeg_create_decompress (info);
@@ -152,6 +152,8 @@ decode (Jpeg *jpeg, HrDecoder *decoder, const HrImageHeader *header, const HrOri
                        header->height, info->image_width, info->image_height);
     return FALSE;
   }
+  info->scale_num = 1;
+  info->scale_denom = MAX (shrink, 1);
   info->dct_method = JDCT_ISLOW;
   info->do_fancy_upsampling = TRUE;
   jpeg_start_decompress (info);
@@ -182,7 +184,7 @@ hr_decode_jpeg (HrDecoder *decoder, const guint8 *data, gsize size, const HrImag
                                            .term_source = source_nothing };
   jpeg->progress.progress_monitor = watch_scans;
   if (setjmp (jpeg->leave) == 0)
-    ok = decode (jpeg, decoder, header, orient, error);
+    ok = decode (jpeg, decoder, header, options->shrink, orient, error);
   else if (jpeg->too_many_scans)
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_UNDECODABLE, "a JPEG of more than %d scans",
                        MAX_SCANS);

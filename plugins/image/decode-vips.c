@@ -56,12 +56,6 @@ start_vips (GError **error)
   return ok;
 }
 
-void
-hr_decode_vips_leave (void)
-{
-  vips_thread_shutdown ();
-}
-
 static VipsImage *
 open_image (const guint8 *data, gsize size, HrImageFormat format, gboolean fill)
 {
@@ -199,13 +193,10 @@ try_decode (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHea
   return result;
 }
 
-gboolean
-hr_decode_vips (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader *header,
-                const HrDecodeOptions *options, const HrOrient *orient, GError **error)
+static gboolean
+decode (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader *header,
+        const HrDecodeOptions *options, const HrOrient *orient, GError **error)
 {
-  if (!start_vips (error))
-    return FALSE;
-  decoder->vips = TRUE;
   pthread_rwlock_rdlock (&text_lock);
   int result = try_decode (decoder, data, size, header, options, orient, error);
   pthread_rwlock_unlock (&text_lock);
@@ -231,4 +222,17 @@ hr_decode_vips (HrDecoder *decoder, const guint8 *data, gsize size, const HrImag
   else
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_UNDECODABLE, "broken %s: %s", name, why);
   return FALSE;
+}
+
+gboolean
+hr_decode_vips (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader *header,
+                const HrDecodeOptions *options, const HrOrient *orient, GError **error)
+{
+  if (!start_vips (error))
+    return FALSE;
+  gboolean ok = decode (decoder, data, size, header, options, orient, error);
+  /* What libvips keeps for a thread is freed by that thread only, and this may be its last image.
+   */
+  vips_thread_shutdown ();
+  return ok;
 }

@@ -57,7 +57,7 @@ image_test_decode_full (GBytes *file, const HrDecodeOptions *options, guint32 *h
   const guint8 *data = g_bytes_get_data (file, &size);
   if (!hr_image_header_read (data, size, HR_IMAGE_PIXEL_LIMIT, &header, error))
     return NULL;
-  hr_image_header_get_size (&header, options->exif, height, width);
+  hr_decode_get_size (&header, options, height, width);
   /* neither input nor output may be touched beyond their ends */
   gsize out_size = (gsize)*height * *width * 3;
   guint8 *fenced = image_test_fence_new (size), *out = image_test_fence_new (out_size);

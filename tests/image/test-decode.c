@@ -176,6 +176,33 @@ test_options (void)
   g_assert_cmpint (memcmp (some, whole, (gsize)width * height * 3), !=, 0);
 }
 
+/* Smaller by the decoder: other pixels, the right size, about the same picture. */
+static void
+test_shrink (void)
+{
+  g_autoptr (GBytes) file = image_test_load ("golden", "images", "coffee_422_odd.jpg", NULL);
+  guint32 height, width, small_height, small_width;
+  g_autofree guint8 *whole = image_test_decode (file, &height, &width, NULL);
+  for (guint shrink = 2; shrink <= 8; shrink *= 2) {
+    HrDecodeOptions options = { .exif = TRUE, .white = TRUE, .shrink = shrink };
+    g_autofree guint8 *small =
+        image_test_decode_full (file, &options, &small_height, &small_width, NULL);
+    g_assert_cmpuint (small_height, ==, (height + shrink - 1) / shrink);
+    g_assert_cmpuint (small_width, ==, (width + shrink - 1) / shrink);
+    guint64 difference = 0;
+    for (guint32 y = 0; y < height / shrink; y++)
+      for (guint32 x = 0; x < width / shrink; x++)
+        for (guint c = 0; c < 3; c++) {
+          guint mean = 0;
+          for (guint i = 0; i < shrink * shrink; i++)
+            mean += whole[((y * shrink + i / shrink) * width + x * shrink + i % shrink) * 3 + c];
+          difference +=
+              ABS ((gint)(mean / (shrink * shrink)) - small[(y * small_width + x) * 3 + c]);
+        }
+    g_assert_cmpuint (difference / (small_height * small_width * 3), <=, 3);
+  }
+}
+
 /* Cut anywhere, a file is refused as cut and never crashes; GIF and PNG may end early, behind the
  * first picture's last byte. */
 static void
@@ -291,6 +318,7 @@ main (int argc, char **argv)
   }
   g_test_add_func ("/decode/bomb-memory", test_bomb_memory);
   g_test_add_func ("/decode/options", test_options);
+  g_test_add_func ("/decode/shrink", test_shrink);
   g_test_add_func ("/decode/cut-anywhere", test_cut_anywhere);
   g_test_add_func ("/decode/damage", test_damage);
   g_test_add_func ("/decode/own-text", test_own_text);

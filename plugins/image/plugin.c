@@ -1,0 +1,8 @@
+/* plugin.c: the plugin's list */
+#include "headrace.h"
+
+extern const HrElementDef hr_element_imagedecode;
+extern const HrElementDef hr_element_resize;
+
+HR_PLUGIN (image, "0.1.0", "Images: sizes, pixels, patches", &hr_element_imagedecode,
+           &hr_element_resize)
