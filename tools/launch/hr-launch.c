@@ -1,0 +1,315 @@
+/* hr-launch.c: runs, measures and diagnoses a pipeline from the command line */
+#include <errno.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include "headrace.h"
+#include "report.h"
+#include "text.h"
+#include "watch.h"
+
+enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+typedef enum { STATS_NONE, STATS_TEXT, STATS_JSON } Stats;
+
+static struct {
+  char *file;
+  char **variables;
+  gboolean print;
+  Stats stats;
+  LaunchProgress progress;
+  char *dot;
+  gboolean serial;
+  char *limit, *memory, *cpus, *on_error, *max_errors;
+  gboolean checksum;
+  gboolean quiet;
+  gboolean verbose;
+  gboolean version;
+  char **words;
+} options;
+
+static gboolean
+set_stats (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
+{
+  if (value == NULL)
+    options.stats = STATS_TEXT;
+  else if (strcmp (value, "json") == 0)
+    options.stats = STATS_JSON;
+  else {
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is not json", name,
+                 value);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
+{
+  static const char *const names[] = { "auto", "bar", "lines", "none" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    if (value == NULL || strcmp (value, names[i]) == 0) {
+      options.progress = (LaunchProgress)i;
+      return TRUE;
+    }
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "%s: \"%s\" is none of auto, bar, lines, none", name, value);
+  return FALSE;
+}
+
+static GOptionEntry entries[] = {
+  { "file", 'f', 0, G_OPTION_ARG_FILENAME, &options.file, "Read the pipeline from FILE; - is stdin",
+    "FILE" },
+  { "define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &options.variables,
+    "A value for ${NAME} in the text", "NAME=VALUE" },
+  { "print", 0, 0, G_OPTION_ARG_NONE, &options.print,
+    "Print the pipeline in canonical form; do not run", NULL },
+  { "stats", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, set_stats,
+    "At the end, print all numbers on stdout; json: as one line of JSON", "json" },
+  { "progress", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, set_progress,
+    "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere",
+    "HOW" },
+  { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
+    "FILE" },
+  { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit, "End after N samples", "N" },
+  { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
+    "One thread, one sample at a time: the reference for what is delivered", NULL },
+  { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
+    "SIZE" },
+  { "cpus", 0, 0, G_OPTION_ARG_STRING, &options.cpus, "Most processors to compute on", "N" },
+  { "on-error", 0, 0, G_OPTION_ARG_STRING, &options.on_error,
+    "What a bad sample does, unless its element says: fail or skip", "fail|skip" },
+  { "max-errors", 0, 0, G_OPTION_ARG_STRING, &options.max_errors,
+    "Most bad samples to skip: a number, or a part as 1%", "N" },
+  { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
+    "Give the sha256 of all that is delivered", NULL },
+  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "No summary and no progress", NULL },
+  { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
+    "Name every skipped sample, and the pipeline", NULL },
+  { "version", 0, 0, G_OPTION_ARG_NONE, &options.version, "Print the version", NULL },
+  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.words, NULL, "PIPELINE" },
+  { NULL }
+};
+
+static int
+usage_error (const char *message)
+{
+  fprintf (stderr, "hr-launch: %s\n", message);
+  return EXIT_USAGE;
+}
+
+static gboolean
+set_variables (GHashTable *variables)
+{
+  for (char **v = options.variables; v != NULL && *v != NULL; v++) {
+    char *equals = strchr (*v, '=');
+
+    if (equals == NULL || equals == *v) {
+      fprintf (stderr, "hr-launch: -D %s: not NAME=VALUE\n", *v);
+      return FALSE;
+    }
+    g_hash_table_insert (variables, g_strndup (*v, (gsize)(equals - *v)), g_strdup (equals + 1));
+  }
+  return TRUE;
+}
+
+static gboolean
+set_properties (HrPipeline *pipeline, GError **error)
+{
+  const struct {
+    const char *name, *value;
+  } rows[] = {
+    { "serial", options.serial ? "true" : NULL },
+    { "limit", options.limit },
+    { "memory", options.memory },
+    { "cpus", options.cpus },
+    { "on-error", options.on_error },
+    { "max-errors", options.max_errors },
+    { "checksum", options.checksum ? "true" : NULL },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
+    if (rows[i].value != NULL
+        && !hr_pipeline_set_from_string (pipeline, rows[i].name, rows[i].value, error)) {
+      g_prefix_error (error, "--%s: ", rows[i].name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+write_dot (HrPipeline *pipeline, GError **error)
+{
+  g_autofree char *dot = hr_pipeline_to_dot (pipeline);
+
+  if (strcmp (options.dot, "-") != 0)
+    return g_file_set_contents (options.dot, dot, -1, error);
+  fputs (dot, stdout);
+  return TRUE;
+}
+
+/* What only a program can feed cannot run here; *@pulled: what a program would take is let go. */
+static gboolean
+look_for_app_elements (HrPipeline *pipeline, gboolean *pulled)
+{
+  *pulled = FALSE;
+  for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++) {
+    HrElement *element = hr_pipeline_get_nth_element (pipeline, i);
+    const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), NULL);
+
+    if (def == NULL)
+      continue;
+    *pulled |= def->pullable;
+    if (def->pushable) {
+      fprintf (stderr, "hr-launch: %s \"%s\" gets its buffers from a program; use another source\n",
+               def->name, hr_element_get_name (element));
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+run_to_end (HrPipeline *pipeline, gboolean pulled, GError **error)
+{
+  HrBuffer *buffer;
+
+  while (pulled && (buffer = hr_pipeline_pull (pipeline, NULL)) != NULL)
+    hr_buffer_unref (buffer);
+  return hr_pipeline_wait (pipeline, error);
+}
+
+/* the core knows nothing of signals */
+static void
+set_end (JsonNode *stats, const LaunchEnd *end)
+{
+  JsonObject *object = json_node_get_object (stats);
+
+  if (end->signal != NULL)
+    json_object_set_string_member (object, "status", "stopped");
+  json_object_set_int_member (object, "exit", end->exit);
+}
+
+static void
+report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
+{
+  g_autofree char *json = hr_pipeline_get_stats (pipeline);
+  g_autoptr (JsonNode) stats = json_from_string (json, NULL);
+  g_autofree char *text = NULL;
+
+  if (end->exit == EXIT_OK)
+    end->exit = launch_exit_of (json_node_get_object (stats));
+  set_end (stats, end);
+  if (started && !options.quiet) {
+    g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
+
+    fputs (summary, stderr);
+  }
+  if (options.stats == STATS_JSON)
+    text = json_to_string (stats, FALSE);
+  else if (options.stats == STATS_TEXT)
+    text = launch_stats_text (stats);
+  if (text != NULL)
+    printf (options.stats == STATS_JSON ? "%s\n" : "%s", text);
+}
+
+static int
+run (HrPipeline *pipeline)
+{
+  LaunchEnd end = { EXIT_OK, NULL, NULL };
+  g_autoptr (GError) error = NULL;
+  guint64 limit = options.limit != NULL ? g_ascii_strtoull (options.limit, NULL, 10) : 0;
+  LaunchWatch *watch;
+  gboolean pulled, started;
+  int signal_number;
+
+  if (!look_for_app_elements (pipeline, &pulled))
+    return EXIT_USAGE;
+  watch = launch_watch_new (pipeline, options.quiet ? LAUNCH_PROGRESS_NONE : options.progress,
+                            limit, options.verbose);
+  started = hr_pipeline_start (pipeline, &error);
+  if (started)
+    run_to_end (pipeline, pulled, &error);
+  else if (error->domain == HR_PARSE_ERROR)
+    end.exit = EXIT_USAGE;
+  signal_number = launch_watch_end (watch);
+
+  if (error != NULL) {
+    fprintf (stderr, "hr-launch: %s\n", error->message);
+    end.error = error->message;
+    end.exit = end.exit != EXIT_OK ? end.exit : EXIT_FAILED;
+  } else if (signal_number != 0) {
+    end.signal = signal_number == SIGINT ? "SIGINT" : "SIGTERM";
+    end.exit = 128 + signal_number;
+  }
+  if (started || options.stats != STATS_NONE)
+    report (pipeline, &end, started);
+  return end.exit;
+}
+
+static int
+launch (const char *text, GHashTable *variables)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HrPipeline) pipeline = hr_parse_launch_full (text, variables, &error);
+  g_autofree char *canonical = NULL;
+
+  if (pipeline == NULL || !set_properties (pipeline, &error))
+    return usage_error (error->message);
+  canonical = hr_pipeline_to_string (pipeline);
+  if (options.dot != NULL && !write_dot (pipeline, &error)) {
+    fprintf (stderr, "hr-launch: %s\n", error->message);
+    return EXIT_FAILED;
+  }
+  if (options.print) {
+    printf ("%s\n", canonical);
+    return EXIT_OK;
+  }
+  if (options.verbose)
+    fprintf (stderr, "%s\n", canonical);
+  return run (pipeline);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GOptionContext) context = g_option_context_new ("- run a pipeline");
+  g_autoptr (GHashTable) variables =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  int status;
+
+  setlocale (LC_ALL, "");
+  launch_block_signals ();
+  g_option_context_add_main_entries (context, entries, NULL);
+  g_option_context_set_description (
+      context,
+      "The pipeline may be one word or many: hr-launch 'fakesrc num-buffers=10 ! fakesink'\n"
+      "Exit status: 0 done, 1 failed, 2 wrong usage or pipeline, 3 done with samples skipped\n"
+      "for errors, 130 and 143 stopped by SIGINT and SIGTERM.\n"
+      "hr-inspect lists the elements; HR_DEBUG=NAME:LEVEL shows what they do.");
+  if (!g_option_context_parse (context, &argc, &argv, &error))
+    return usage_error (error->message);
+  if (options.version) {
+    printf ("hr-launch %s\n", HR_VERSION);
+    return EXIT_OK;
+  }
+  if ((options.file != NULL) == (options.words != NULL))
+    return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
+                                             : "no pipeline: hr-launch --help");
+  if (!set_variables (variables))
+    return EXIT_USAGE;
+  text = options.file != NULL ? launch_read_file (options.file, &error)
+                              : launch_join_words (options.words);
+  if (text == NULL)
+    return usage_error (error->message);
+  status = launch (text, variables);
+  if (fflush (stdout) != 0) {
+    fprintf (stderr, "hr-launch: stdout: %s\n", g_strerror (errno));
+    return status == EXIT_OK ? EXIT_FAILED : status;
+  }
+  return status;
+}

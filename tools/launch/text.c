@@ -1,0 +1,78 @@
+/* text.c: the pipeline's text, from words or a file */
+#include "text.h"
+#include <string.h>
+
+/* "name=" at the start of a word: the length of what stands before the value, or 0 */
+static gsize
+property_length (const char *word)
+{
+  gsize n = 0;
+
+  if (!g_ascii_isalpha (word[0]))
+    return 0;
+  while (g_ascii_isalnum (word[n]) || word[n] == '-' || word[n] == '_')
+    n++;
+  return word[n] == '=' ? n + 1 : 0;
+}
+
+static gboolean
+is_quoted (const char *value)
+{
+  gsize length = strlen (value);
+
+  return length >= 2 && (value[0] == '"' || value[0] == '\'') && value[length - 1] == value[0];
+}
+
+/* The shell has taken the quotes of location="my data": what it left is one value. */
+static void
+append_word (GString *text, const char *word)
+{
+  gsize before = property_length (word);
+  const char *value = word + before;
+
+  if (before == 0 || strpbrk (value, " \t\n") == NULL || is_quoted (value)) {
+    g_string_append (text, word);
+    return;
+  }
+  g_string_append_len (text, word, (gssize)before);
+  g_string_append_c (text, '"');
+  for (const char *c = value; *c != '\0'; c++) {
+    if (*c == '"' || *c == '\\')
+      g_string_append_c (text, '\\');
+    g_string_append_c (text, *c);
+  }
+  g_string_append_c (text, '"');
+}
+
+char *
+launch_join_words (char **words)
+{
+  GString *text;
+
+  /* one word is a whole pipeline, as it would stand in a file */
+  if (words[1] == NULL)
+    return g_strdup (words[0]);
+  text = g_string_new (NULL);
+  for (char **word = words; *word != NULL; word++) {
+    if (text->len > 0)
+      g_string_append_c (text, ' ');
+    append_word (text, *word);
+  }
+  return g_string_free (text, FALSE);
+}
+
+char *
+launch_read_file (const char *path, GError **error)
+{
+  g_autoptr (GIOChannel) input = NULL;
+  char *text = NULL;
+
+  if (strcmp (path, "-") != 0) {
+    g_file_get_contents (path, &text, NULL, error);
+    return text;
+  }
+  input = g_io_channel_unix_new (0);
+  if (g_io_channel_read_to_end (input, &text, NULL, error) != G_IO_STATUS_NORMAL)
+    return NULL;
+  return text;
+}

@@ -1,0 +1,8 @@
+/* text.h: the pipeline's text, from words or a file */
+#pragma once
+#include <glib.h>
+
+/* what the words of a command line say together; (transfer full) */
+char *launch_join_words (char **words);
+/* the file's content, "-" is stdin; (transfer full) (nullable) */
+char *launch_read_file (const char *path, GError **error);

@@ -1,0 +1,203 @@
+/* watch.c: signals, messages and progress while the pipeline runs; one thread for signals, one for
+ * the rest */
+#include "watch.h"
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include "report.h"
+
+#define MAX_SKIPPED 5 /* lines, unless -v */
+#define BAR_INTERVAL (200 * (gint64)1000000)
+#define LINES_INTERVAL (5 * (gint64)1000000000)
+
+struct _LaunchWatch {
+  HrPipeline *pipeline;
+  LaunchProgress progress;
+  guint64 limit;
+  gboolean verbose;
+  int signals;
+  int bell; /* end of the signal thread */
+  gint signal;
+  GThread *signal_thread, *message_thread;
+  gint done;
+  guint n_skipped;
+  gboolean bar_shown;
+};
+
+static sigset_t
+our_signals (void)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  sigaddset (&set, SIGINT);
+  sigaddset (&set, SIGTERM);
+  return set;
+}
+
+void
+launch_block_signals (void)
+{
+  sigset_t set = our_signals ();
+
+  pthread_sigmask (SIG_BLOCK, &set, NULL);
+  /* stats into a closed pipe is an error of printf, not the end */
+  signal (SIGPIPE, SIG_IGN);
+}
+
+static gpointer
+watch_signals (gpointer data)
+{
+  LaunchWatch *watch = data;
+  struct pollfd fds[] = { { watch->signals, POLLIN, 0 }, { watch->bell, POLLIN, 0 } };
+
+  for (;;) {
+    struct signalfd_siginfo info;
+
+    if (poll (fds, 2, -1) < 0)
+      continue;
+    if (fds[1].revents != 0)
+      return NULL;
+    if (read (watch->signals, &info, sizeof info) != sizeof info)
+      continue;
+    /* whoever asks twice does not want to wait for a summary */
+    if (g_atomic_int_get (&watch->signal) != 0)
+      _exit (128 + (int)info.ssi_signo);
+    g_atomic_int_set (&watch->signal, (gint)info.ssi_signo);
+    hr_pipeline_stop (watch->pipeline);
+  }
+}
+
+static void
+clear_bar (LaunchWatch *watch)
+{
+  if (watch->bar_shown)
+    fputs ("\r\033[K", stderr);
+  watch->bar_shown = FALSE;
+}
+
+static guint
+terminal_width (void)
+{
+  struct winsize size;
+
+  return ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1u : 79;
+}
+
+static void
+show_progress (LaunchWatch *watch)
+{
+  g_autofree char *json = hr_pipeline_get_stats (watch->pipeline);
+  g_autoptr (JsonNode) node = json_from_string (json, NULL);
+  gboolean bar = watch->progress == LAUNCH_PROGRESS_BAR;
+  g_autofree char *line = NULL;
+
+  if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
+    return;
+  line =
+      launch_progress_line (json_node_get_object (node), watch->limit, bar ? terminal_width () : 0);
+  clear_bar (watch);
+  fprintf (stderr, bar ? "%s" : "%s\n", line);
+  fflush (stderr);
+  watch->bar_shown = bar;
+}
+
+static void
+show_message (LaunchWatch *watch, const HrMessage *message)
+{
+  if (message->error == NULL)
+    return;
+  switch (message->type) {
+  case HR_MESSAGE_SKIPPED:
+    if (watch->n_skipped++ >= MAX_SKIPPED && !watch->verbose) {
+      if (watch->n_skipped == MAX_SKIPPED + 1) {
+        clear_bar (watch);
+        fprintf (stderr, "skipped: … (-v shows all)\n");
+      }
+      return;
+    }
+    clear_bar (watch);
+    fprintf (stderr, "skipped: %s\n", message->error->message);
+    return;
+  case HR_MESSAGE_WARNING:
+    clear_bar (watch);
+    fprintf (stderr, "warning: %s\n", message->error->message);
+    return;
+  case HR_MESSAGE_ERROR: /* wait() tells it, once */
+  case HR_MESSAGE_DONE:
+    return;
+  }
+}
+
+static gpointer
+watch_messages (gpointer data)
+{
+  LaunchWatch *watch = data;
+  gint64 interval = watch->progress == LAUNCH_PROGRESS_BAR ? BAR_INTERVAL : LINES_INTERVAL;
+  gint64 next = g_get_monotonic_time () * 1000 + interval;
+  gboolean done = FALSE;
+
+  while (!done) {
+    gint64 now = g_get_monotonic_time () * 1000;
+    g_autoptr (HrMessage) message = NULL;
+
+    /* never longer than this: a pipeline that could not even begin has no last message */
+    message = hr_pipeline_pop_message (watch->pipeline, CLAMP (next - now, 0, BAR_INTERVAL));
+    if (message != NULL) {
+      show_message (watch, message);
+      done = message->type == HR_MESSAGE_DONE;
+    } else {
+      done = g_atomic_int_get (&watch->done);
+    }
+    if (!done && watch->progress != LAUNCH_PROGRESS_NONE
+        && g_get_monotonic_time () * 1000 >= next) {
+      show_progress (watch);
+      next = g_get_monotonic_time () * 1000 + interval;
+    }
+  }
+  clear_bar (watch);
+  fflush (stderr);
+  return NULL;
+}
+
+LaunchWatch *
+launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, gboolean verbose)
+{
+  LaunchWatch *watch = g_new0 (LaunchWatch, 1);
+  sigset_t set = our_signals ();
+
+  if (progress == LAUNCH_PROGRESS_AUTO)
+    progress = isatty (STDERR_FILENO) ? LAUNCH_PROGRESS_BAR : LAUNCH_PROGRESS_LINES;
+  watch->pipeline = pipeline;
+  watch->progress = progress;
+  watch->limit = limit;
+  watch->verbose = verbose;
+  watch->signals = signalfd (-1, &set, SFD_CLOEXEC);
+  watch->bell = eventfd (0, EFD_CLOEXEC);
+  watch->signal_thread = g_thread_new ("signals", watch_signals, watch);
+  watch->message_thread = g_thread_new ("messages", watch_messages, watch);
+  return watch;
+}
+
+int
+launch_watch_end (LaunchWatch *watch)
+{
+  guint64 one = 1;
+  int signal_number;
+
+  g_atomic_int_set (&watch->done, 1);
+  if (write (watch->bell, &one, sizeof one) != sizeof one)
+    g_error ("eventfd: %s", g_strerror (errno));
+  g_thread_join (watch->signal_thread);
+  g_thread_join (watch->message_thread);
+  signal_number = g_atomic_int_get (&watch->signal);
+  close (watch->signals);
+  close (watch->bell);
+  g_free (watch);
+  return signal_number;
+}

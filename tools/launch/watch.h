@@ -1,0 +1,19 @@
+/* watch.h: signals, messages and progress while the pipeline runs */
+#pragma once
+#include "headrace.h"
+
+typedef enum {
+  LAUNCH_PROGRESS_AUTO,
+  LAUNCH_PROGRESS_BAR,
+  LAUNCH_PROGRESS_LINES,
+  LAUNCH_PROGRESS_NONE
+} LaunchProgress;
+
+typedef struct _LaunchWatch LaunchWatch;
+
+/* before any thread is made: from now on SIGINT and SIGTERM are the watch's */
+void launch_block_signals (void);
+LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
+                               gboolean verbose);
+/* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */
+int launch_watch_end (LaunchWatch *watch);
