@@ -5,8 +5,6 @@
 #include "hr-value.h"
 #include <string.h>
 
-#pragma weak hr_pipeline_check
-
 #define MAX_OUTPUTS 64 /* route() answers in the bits of a guint64 */
 #define MAX_INPUTS 1024
 
@@ -326,7 +324,7 @@ hr_parse_build (Parser *p, GError **error)
     hr_pipeline_link_pads (p->pipeline, node_at (p, link->left)->element, link->from_pad,
                            node_at (p, link->right)->element, link->to_pad);
   }
-  if (hr_pipeline_check != NULL && !hr_pipeline_check (p->pipeline, &culprit, &wrong)) {
+  if (!hr_pipeline_check (p->pipeline, &culprit, &wrong)) {
     const Node *node = culprit != NULL ? node_of (p, culprit) : node_at (p, 0);
     char *rest = strchr (wrong->message, '\n');
 

@@ -3,7 +3,7 @@
  * Elements come in their order; links between neighbours are written with "!", the others with
  * references: an output of a tee goes before its reader, any other output behind its writer. Names
  * and pads are only written where the parser would choose others. */
-#include "hr-element-private.h"
+#include "hr-check-private.h"
 #include "hr-link.h"
 #include "hr-text.h"
 #include <string.h>
@@ -21,7 +21,8 @@ typedef struct {
   gboolean *named;   /* name= is written */
   gboolean *in_pads; /* references name the pads of this element's inputs */
   gboolean *out_pads;
-  GArray *links; /* Printed, in the order of the text */
+  GArray *links;        /* Printed, in the order of the text */
+  GHashTable *inserted; /* HrLink -> names of elements to put into it; may be NULL */
   GString *text;
 } Printer;
 
@@ -204,10 +205,43 @@ add_reference (Printer *p, const HrElement *element, gboolean output, guint pad)
     g_string_append_printf (p->text, "%u", pad);
 }
 
-char *
-hr_pipeline_to_string (HrPipeline *pipeline)
+/* "!", or "! imagefetch !" where something is to be put in */
+static void
+add_link_sign (Printer *p, HrLink *link)
 {
-  Printer p = { .pipeline = pipeline, .n = hr_pipeline_get_n_elements (pipeline) };
+  GPtrArray *names = p->inserted != NULL ? g_hash_table_lookup (p->inserted, link) : NULL;
+
+  add_word (p, "!");
+  for (guint i = 0; names != NULL && i < names->len; i++) {
+    add_word (p, g_ptr_array_index (names, i));
+    add_word (p, "!");
+  }
+}
+
+/* inserted elements have no name, so the others of their kind get theirs written */
+static void
+name_beside_inserted (Printer *p)
+{
+  GHashTableIter iter;
+  gpointer names;
+
+  if (p->inserted == NULL)
+    return;
+  g_hash_table_iter_init (&iter, p->inserted);
+  while (g_hash_table_iter_next (&iter, NULL, &names))
+    for (guint k = 0; k < ((GPtrArray *)names)->len; k++)
+      for (guint i = 0; i < p->n; i++)
+        if (g_str_equal (g_ptr_array_index ((GPtrArray *)names, k),
+                         hr_element_get_factory (nth (p, i))))
+          p->named[i] = TRUE;
+}
+
+char *
+hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
+{
+  Printer p = { .pipeline = pipeline,
+                .n = hr_pipeline_get_n_elements (pipeline),
+                .inserted = inserted };
   guint k = 0;
 
   p.named = g_new0 (gboolean, p.n + 1);
@@ -216,6 +250,7 @@ hr_pipeline_to_string (HrPipeline *pipeline)
   p.links = g_array_new (FALSE, FALSE, sizeof (Printed));
   p.text = g_string_new (NULL);
   choose_names (&p);
+  name_beside_inserted (&p);
   order_links (&p);
   choose_pads (&p);
   for (const HrProp *prop = hr_pipeline_props; prop->field != NULL; prop++)
@@ -226,22 +261,22 @@ hr_pipeline_to_string (HrPipeline *pipeline)
     if (printed != NULL && printed->style <= LINK_HEAD && printed->link->to->index == i) {
       if (printed->style == LINK_HEAD)
         add_reference (&p, printed->link->from, TRUE, printed->link->from_pad);
-      add_word (&p, "!");
+      add_link_sign (&p, printed->link);
       k++;
     }
     add_element (&p, i);
     printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
     if (printed != NULL && printed->style == LINK_TAIL && printed->link->from->index == i) {
-      add_word (&p, "!");
+      add_link_sign (&p, printed->link);
       add_reference (&p, printed->link->to, FALSE, printed->link->to_pad);
       k++;
     }
   }
   for (; k < p.links->len; k++) {
-    const HrLink *link = g_array_index (p.links, Printed, k).link;
+    HrLink *link = g_array_index (p.links, Printed, k).link;
 
     add_reference (&p, link->from, TRUE, link->from_pad);
-    add_word (&p, "!");
+    add_link_sign (&p, link);
     add_reference (&p, link->to, FALSE, link->to_pad);
   }
   g_free (p.named);
@@ -249,4 +284,10 @@ hr_pipeline_to_string (HrPipeline *pipeline)
   g_free (p.out_pads);
   g_array_unref (p.links);
   return g_string_free (p.text, FALSE);
+}
+
+char *
+hr_pipeline_to_string (HrPipeline *pipeline)
+{
+  return hr_print_with (pipeline, NULL);
 }

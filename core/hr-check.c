@@ -1,0 +1,295 @@
+/* hr-check.c: is a finished graph sound? Pads, circles, required properties, tables' own checks,
+ * and what orders and sinks exclude. The fields have their own file. */
+#include "hr-check-private.h"
+#include "hr-link.h"
+#include <string.h>
+
+const char *
+hr_check_label (const HrCheck *check, HrElement *element)
+{
+  const char *factory = hr_element_get_factory (element);
+  guint same = 0;
+
+  for (guint i = 0; i < check->n; i++)
+    same += g_str_equal (hr_element_get_factory (hr_pipeline_get_nth_element (check->pipeline, i)),
+                         factory);
+  return same > 1 ? hr_element_get_name (element) : factory;
+}
+
+gboolean
+hr_check_fail (HrCheck *check, HrElement *culprit, HrParseError code, GError **error,
+               const char *format, ...)
+{
+  g_autofree char *message = NULL;
+  va_list args;
+
+  va_start (args, format);
+  message = g_strdup_vprintf (format, args);
+  va_end (args);
+  check->culprit = culprit;
+  g_set_error_literal (error, HR_PARSE_ERROR, (gint)code, message);
+  return FALSE;
+}
+
+/* ---- pads ---- */
+
+static guint
+count_pads (const GPtrArray *links)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < links->len; i++)
+    n += g_ptr_array_index (links, i) != NULL;
+  return n;
+}
+
+static gboolean
+is_source (const HrElementDef *def)
+{
+  return def->create != NULL || def->pushable;
+}
+
+static gboolean
+is_sink (const HrElementDef *def)
+{
+  return def->consume != NULL || def->pullable;
+}
+
+/* Nothing is linked to it: what to write depends on what stands beside it. */
+static gboolean
+fail_unlinked (HrCheck *check, HrElement *element, gboolean output, GError **error)
+{
+  const char *label = hr_check_label (check, element);
+  HrElement *next = output && element->index + 1 < check->n
+                        ? hr_pipeline_get_nth_element (check->pipeline, element->index + 1)
+                        : NULL;
+
+  if (next != NULL && count_pads (next->inputs) == 0 && !is_source (next->def))
+    return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                          "the output of \"%s\" is not linked\nput \"!\" between \"%s\" and \"%s\"",
+                          label, label, hr_check_label (check, next));
+  if (output)
+    return hr_check_fail (
+        check, element, HR_PARSE_ERROR_LINK, error,
+        "the output of \"%s\" is not linked\na chain ends in a sink: … ! fakesink", label);
+  return hr_check_fail (
+      check, element, HR_PARSE_ERROR_LINK, error,
+      "the input of \"%s\" is not linked\na chain begins with a source: fakesrc ! …", label);
+}
+
+/* the parser allows no second link to a pad; graphs built otherwise may have one */
+static gboolean
+check_pads (HrCheck *check, GError **error)
+{
+  for (guint i = 0; i < check->n; i++) {
+    HrElement *element = hr_pipeline_get_nth_element (check->pipeline, i);
+    const HrElementDef *def = element->def;
+    guint inputs = count_pads (element->inputs), outputs = count_pads (element->outputs);
+    const char *label = hr_check_label (check, element);
+
+    if (is_source (def) && inputs > 0)
+      return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                            "\"%s\" is a source: it has no input", label);
+    if (is_sink (def) && outputs > 0)
+      return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                            "\"%s\" is a sink: it has no output", label);
+    if (!is_source (def) && inputs == 0)
+      return fail_unlinked (check, element, FALSE, error);
+    if (!is_sink (def) && outputs == 0)
+      return fail_unlinked (check, element, TRUE, error);
+    if (inputs > 1 && def->merge == NULL)
+      return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                            "\"%s\" has one input, not %u", label, inputs);
+    if (outputs > 1 && def->route == NULL)
+      return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                            "\"%s\" has one output, not %u", label, outputs);
+    if (inputs != element->inputs->len || outputs != element->outputs->len)
+      return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
+                            "a pad of \"%s\" is not linked, though one of a higher number is",
+                            label);
+  }
+  return TRUE;
+}
+
+/* ---- circles ---- */
+
+static gboolean
+fail_circle (HrCheck *check, const guint *waiting, GError **error)
+{
+  g_autofree gboolean *seen = g_new0 (gboolean, check->n);
+  g_autoptr (GString) path = g_string_new (NULL);
+  HrElement *element = NULL;
+  HrElement *start;
+
+  for (guint i = 0; i < check->n && element == NULL; i++)
+    if (waiting[i] > 0)
+      element = hr_pipeline_get_nth_element (check->pipeline, i);
+  /* each of them waits for another of them: upstream for long enough one is in the circle */
+  for (guint i = 0, steps = check->n; i < steps; i++)
+    for (guint pad = 0; pad < element->inputs->len; pad++) {
+      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+
+      if (waiting[from->index] > 0) {
+        element = from;
+        break;
+      }
+    }
+  start = element;
+  g_string_append_printf (path, "\"%s\"", hr_element_get_name (start));
+  do {
+    for (guint pad = 0; pad < element->inputs->len; pad++) {
+      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+
+      if (waiting[from->index] > 0) {
+        element = from;
+        break;
+      }
+    }
+    g_string_prepend (path, " → ");
+    g_string_prepend (path, "\"");
+    g_string_prepend (path, hr_element_get_name (element));
+    g_string_prepend (path, "\"");
+  } while (element != start);
+  return hr_check_fail (
+      check, start, HR_PARSE_ERROR_LINK, error,
+      "the links make a circle: %s\nwhat flows never comes back; take one of these links away",
+      path->str);
+}
+
+/* sorts the elements, sources first */
+static gboolean
+check_circles (HrCheck *check, GError **error)
+{
+  g_autofree guint *waiting =
+      g_new0 (guint, check->n + 1); /* inputs whose element is not in order yet */
+  guint done = 0;
+
+  for (guint i = 0; i < check->n; i++) {
+    HrElement *element = hr_pipeline_get_nth_element (check->pipeline, i);
+
+    waiting[i] = element->inputs->len;
+    if (waiting[i] == 0)
+      check->order[done++] = element;
+  }
+  for (guint k = 0; k < done; k++)
+    for (guint pad = 0; pad < check->order[k]->outputs->len; pad++) {
+      HrElement *to = ((HrLink *)g_ptr_array_index (check->order[k]->outputs, pad))->to;
+
+      if (--waiting[to->index] == 0)
+        check->order[done++] = to;
+    }
+  return done == check->n || fail_circle (check, waiting, error);
+}
+
+/* ---- properties ---- */
+
+static gboolean
+check_properties (HrCheck *check, HrElement *element, GError **error)
+{
+  const HrElementDef *def = element->def;
+  const char *label = hr_check_label (check, element);
+  g_autoptr (GError) wrong = NULL;
+  gint code;
+
+  for (const HrProp *prop = def->props; prop != NULL && prop->field != NULL; prop++) {
+    g_autofree char *value = NULL;
+    const char *name = hr_prop_name (prop);
+
+    if ((prop->flags & HR_PROP_REQUIRED) == 0)
+      continue;
+    value = hr_prop_get_string (element->self, prop);
+    if (value == NULL || *value == '\0')
+      return hr_check_fail (check, element, HR_PARSE_ERROR_REQUIRED, error,
+                            "\"%s\" needs its property \"%s\"\nwrite %s %s=…   %s: %s", label, name,
+                            def->name, name, name, prop->doc);
+  }
+  if (element->common.workers > 1 && def->parallel == HR_PARALLEL_NO)
+    return hr_check_fail (check, element, HR_PARSE_ERROR_CONFLICT, error,
+                          "\"%s\" works in one thread, so workers=%" G_GUINT64_FORMAT
+                          " cannot be\nleave workers out, or set it on an element that is parallel",
+                          label, element->common.workers);
+  if (def->check == NULL || def->check (element->self, &wrong))
+    return TRUE;
+  code = wrong != NULL && wrong->domain == HR_PARSE_ERROR ? wrong->code : HR_PARSE_ERROR_CONFLICT;
+  return hr_check_fail (check, element, (HrParseError)code, error, "\"%s\": %s", label,
+                        wrong != NULL ? wrong->message : "its properties do not go together");
+}
+
+static gboolean
+check_pullable (HrCheck *check, GError **error)
+{
+  HrElement *first = NULL;
+
+  for (guint i = 0; i < check->n; i++) {
+    HrElement *element = hr_pipeline_get_nth_element (check->pipeline, i);
+
+    if (!element->def->pullable)
+      continue;
+    if (first != NULL)
+      return hr_check_fail (
+          check, element, HR_PARSE_ERROR_CONFLICT, error,
+          "\"%s\" and \"%s\" would both be pulled\na program pulls from one sink; bring the "
+          "chains together with a join, or end one in another sink",
+          hr_element_get_name (first), hr_element_get_name (element));
+    first = element;
+  }
+  return TRUE;
+}
+
+/* Behind an unordered element numbers are new, so a zip would pair one branch of a tee with others
+ * of the other. */
+static gboolean
+check_unordered (HrCheck *check, GError **error)
+{
+  g_autofree gboolean *behind_tee = g_new0 (gboolean, check->n + 1);
+  g_autofree HrElement **unordered =
+      g_new0 (HrElement *, check->n + 1); /* behind a tee, on the way here */
+
+  for (guint k = 0; k < check->n; k++) {
+    HrElement *element = check->order[k];
+    guint at = element->index;
+
+    for (guint pad = 0; pad < element->inputs->len; pad++) {
+      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+
+      behind_tee[at] |= behind_tee[from->index] || from->def->route != NULL;
+      if (unordered[from->index] != NULL)
+        unordered[at] = unordered[from->index];
+    }
+    if (behind_tee[at] && !element->common.ordered)
+      unordered[at] = element;
+    if (element->def->merge != NULL && unordered[at] != NULL
+        && (element->def->join == NULL || element->def->join (element->self) == HR_JOIN_ZIP))
+      return hr_check_fail (
+          check, unordered[at], HR_PARSE_ERROR_CONFLICT, error,
+          "\"%s\" with ordered=false stands between a tee and \"%s\", which pairs by order\n"
+          "leave ordered=false out, or join with mode=any",
+          hr_check_label (check, unordered[at]), hr_check_label (check, element));
+  }
+  return TRUE;
+}
+
+static gboolean
+check_all (HrCheck *check, GError **error)
+{
+  if (!check_pads (check, error) || !check_circles (check, error))
+    return FALSE;
+  for (guint i = 0; i < check->n; i++)
+    if (!check_properties (check, hr_pipeline_get_nth_element (check->pipeline, i), error))
+      return FALSE;
+  return check_pullable (check, error) && check_unordered (check, error)
+         && hr_check_fields (check, error);
+}
+
+gboolean
+hr_pipeline_check (HrPipeline *pipeline, HrElement **culprit, GError **error)
+{
+  guint n = hr_pipeline_get_n_elements (pipeline);
+  g_autofree HrElement **order = g_new0 (HrElement *, n + 1);
+  HrCheck check = { pipeline, n, order, NULL };
+  gboolean good = check_all (&check, error);
+
+  if (culprit != NULL)
+    *culprit = check.culprit;
+  return good;
+}
