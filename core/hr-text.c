@@ -289,37 +289,3 @@ hr_text_quote (const char *value)
   g_string_append_c (quoted, '"');
   return g_string_free (quoted, FALSE);
 }
-
-/* the length of "name=" if the argument is "name=some words" and nothing else, else 0 */
-static gsize
-eaten_quotes (const char *argument)
-{
-  const char *c = argument;
-
-  while (g_ascii_isalnum (*c) || *c == '-' || *c == '_')
-    c++;
-  if (c == argument || *c != '=' || strpbrk (c, " \t\r\n") == NULL
-      || strpbrk (c + 1, "=!'\"\\#") != NULL)
-    return 0;
-  return (gsize)(c + 1 - argument);
-}
-
-char *
-hr_text_join_arguments (const char *const *arguments)
-{
-  GString *text = g_string_new (NULL);
-
-  if (arguments[0] != NULL && arguments[1] == NULL)
-    return g_string_free (g_string_append (text, arguments[0]), FALSE);
-  for (guint i = 0; arguments[i] != NULL; i++) {
-    gsize name = eaten_quotes (arguments[i]);
-
-    if (i > 0)
-      g_string_append_c (text, ' ');
-    if (name > 0)
-      g_string_append_printf (text, "%.*s\"%s\"", (int)name, arguments[i], arguments[i] + name);
-    else
-      g_string_append (text, arguments[i]);
-  }
-  return g_string_free (text, FALSE);
-}

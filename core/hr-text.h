@@ -62,14 +62,3 @@ char *hr_text_show (const char *text, gsize offset, gsize length);
 
 /* @value as it is written in a text: as it is, or in quotes. (transfer full) */
 char *hr_text_quote (const char *value);
-
-/**
- * hr_text_join_arguments:
- * @arguments: the words that a shell has made of a pipeline
- *
- * One argument is a text as it is. Several are joined by blanks; one of the form `name=some words`,
- * without quotes, "=" or "!" in the words, is one value: the shell has eaten its quotes.
- *
- * Returns: (transfer full): the text
- */
-char *hr_text_join_arguments (const char *const *arguments);
