@@ -23,6 +23,14 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrElement, g_object_unref)
 /* "imagedecode", and "imagedecode0" or what name= says; (transfer none) */
 const char *hr_element_get_factory (HrElement *element);
 const char *hr_element_get_name (HrElement *element);
+/**
+ * hr_element_get_next:
+ * @pad: of its outputs, from 0
+ *
+ * Returns: (transfer none) (nullable): the element that an output leads to; %NULL if there is none,
+ *   or not yet
+ */
+HrElement *hr_element_get_next (HrElement *element, guint pad);
 
 /* what a call to an element's function may use; valid during the call, only in its thread */
 typedef struct _HrOut HrOut;

@@ -25,6 +25,14 @@ hr_link_new (HrElement *from, guint from_pad, HrElement *to, guint to_pad)
   return link;
 }
 
+HrElement *
+hr_element_get_next (HrElement *element, guint pad)
+{
+  if (element->outputs == NULL || pad >= element->outputs->len)
+    return NULL;
+  return ((HrLink *) element->outputs->pdata[pad])->to;
+}
+
 static HrLinkItem
 take_item (HrLink *link)
 {
