@@ -36,10 +36,21 @@ HrLines *hr_lines_new (const HrLinesFuncs *funcs, gpointer data, gsize block_byt
                        gsize max_line_bytes);
 void hr_lines_free (HrLines *lines);
 
-/* begins an object; takes references. @size: its bytes, -1 unknown: so that small objects make
- * small blocks. @byte and @line: where the stream starts. */
-void hr_lines_begin (HrLines *lines, GRefString *uri, GRefString *root, gint64 size, gint64 byte,
-                     gint64 line);
+/**
+ * hr_lines_begin:
+ * @uri: of the object (a reference is taken)
+ * @root: the tree that links may not leave (a reference is taken)
+ * @start: gives the lines that begin at or after this byte …
+ * @end: … and before this one, -1: to the end of the object
+ *
+ * The first byte that read() must give is @start, or @start - 1 if @start is not 0, which tells
+ * whether a line begins at @start. It is read past @end until the last line is complete. Line
+ * numbers are known only from the start of an object.
+ */
+void hr_lines_begin (HrLines *lines, GRefString *uri, GRefString *root, gint64 start, gint64 end);
+/* the lines up to @end are wanted as well; also after hr_lines_next() gave %NULL, if that was not
+ * because the object ended */
+void hr_lines_extend (HrLines *lines, gint64 end);
 
 /**
  * hr_lines_next:

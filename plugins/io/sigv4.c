@@ -112,7 +112,7 @@ hmac (const guint8 *key, gsize key_length, const char *text, guint8 digest[KEY_B
   GHmac *state = g_hmac_new (G_CHECKSUM_SHA256, key, key_length);
   gsize length = KEY_BYTES;
 
-  g_hmac_update (state, (const guchar *) text, -1);
+  g_hmac_update (state, (const guchar *)text, -1);
   g_hmac_get_digest (state, digest, &length);
   g_hmac_unref (state);
 }
@@ -123,7 +123,7 @@ derive_key (const HrSigv4Request *request, const char *date, guint8 key[KEY_BYTE
   g_autofree char *secret = g_strconcat ("AWS4", request->secret_key, NULL);
   guint8 step[KEY_BYTES];
 
-  hmac ((const guint8 *) secret, strlen (secret), date, step);
+  hmac ((const guint8 *)secret, strlen (secret), date, step);
   hmac (step, KEY_BYTES, request->region, key);
   hmac (key, KEY_BYTES, request->service, step);
   hmac (step, KEY_BYTES, "aws4_request", key);
@@ -153,7 +153,7 @@ get_key (HrSigv4Keys *keys, const HrSigv4Request *request, const char *date, con
 static gint
 compare_headers (gconstpointer a, gconstpointer b)
 {
-  const char *x = *(const char *const *) a, *y = *(const char *const *) b;
+  const char *x = *(const char *const *)a, *y = *(const char *const *)b;
   gsize x_length = strcspn (x, ":"), y_length = strcspn (y, ":");
   int order = strncmp (x, y, MIN (x_length, y_length));
 
@@ -208,7 +208,7 @@ hr_sigv4_sign (HrSigv4Keys *keys, const HrSigv4Request *request, GPtrArray *head
     const char *line = lines->pdata[i];
 
     g_string_append_printf (canonical, "%s\n", line);
-    g_string_append_printf (names, "%s%.*s", i > 0 ? ";" : "", (int) strcspn (line, ":"), line);
+    g_string_append_printf (names, "%s%.*s", i > 0 ? ";" : "", (int)strcspn (line, ":"), line);
   }
   g_string_append_printf (canonical, "\n%s\n%s", names->str, request->payload_hash);
 

@@ -45,8 +45,8 @@ void hr_sigv4_keys_free (HrSigv4Keys *keys);
  * @host: the value of the Host header, with the port unless it is the scheme's own
  * @path: encoded, as on the wire
  * @query: canonical, from hr_sigv4_query(), or ""
- * @headers: (nullable): NULL-terminated "name:value" lines to sign besides host and x-amz-*; names in
- *   lower case, values trimmed
+ * @headers: (nullable): NULL-terminated "name:value" lines to sign besides host and x-amz-*; names
+ * in lower case, values trimmed
  * @payload_hash: %HR_SIGV4_EMPTY, %HR_SIGV4_UNSIGNED or the SHA-256 in hex
  * @sign_payload_hash: send it as x-amz-content-sha256 (S3 wants that)
  * @time: seconds since 1970

@@ -1,0 +1,140 @@
+/* http.h: many HTTP transfers on one thread */
+#pragma once
+#include "http-response.h"
+#include "hr-memory.h"
+#include "retry.h"
+
+G_BEGIN_DECLS
+
+/**
+ * HrHttp:
+ *
+ * A client on curl's multi interface: it belongs to one thread, and does everything inside
+ * hr_http_poll(). Requests wait in the order of their priority for one of max_transfers places;
+ * those that are paused, or wait for another try, hold none.
+ */
+typedef struct _HrHttp HrHttp;
+typedef struct _HrHttpRequest HrHttpRequest;
+
+/* times in nanoseconds */
+typedef struct {
+  guint max_transfers;
+  gint64 connect_timeout;
+  gint64 first_byte_timeout; /* from the start of a try to the first byte of the answer */
+  gint64 progress_timeout;   /* without any byte */
+  guint max_tries;
+  HrRetryTimes retry;
+} HrHttpOptions;
+
+#define HR_HTTP_OPTIONS                                                                            \
+  ((HrHttpOptions){ 64, 10 * G_GINT64_CONSTANT (1000000000), 30 * G_GINT64_CONSTANT (1000000000),  \
+                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES })
+
+typedef enum {
+  HR_HTTP_READY, /* request->body has the room */
+  HR_HTTP_PAUSE, /* not yet: read nothing until hr_http_resume() */
+  HR_HTTP_REFUSE /* never: the transfer fails with the error that was set */
+} HrHttpRoom;
+
+/**
+ * HrHttpRequest:
+ * @name: for messages: "s3://b/key"
+ * @url: as sent: encoded, never normalised. May be set by @prepare
+ * @head: HEAD instead of GET
+ * @follow: follow redirects (for requests without a signature)
+ * @question: range, identity and size the answer must have. After an answer the etag and size it
+ *   had are noted there, so that later tries ask for the same object
+ * @max_bytes: a longer body is refused; 0: any
+ * @priority: the lower, the sooner
+ * @ca_bundle: (nullable): file of certificates; must outlive the request
+ *
+ * @prepare: (nullable): before each try: appends "Name: value" lines
+ * @judge: (nullable): after each complete answer, good or bad by its status: says why it is no
+ *   success, and whether another try may help. It finds status and head in @response, and the
+ *   body in @body and @received or, of an answer that is neither 200 nor 206, in @complaint
+ * @room: (nullable): make @body hold @bytes in all, keeping what is there. Called when the length
+ *   is known, or again and again where it is not. NULL: plain memory
+ * @done: the request is over; it is freed when this returns. @error (nullable) (transfer full)
+ *
+ * Callbacks are called from hr_http_poll(); all but @room may submit and cancel other requests.
+ */
+struct _HrHttpRequest {
+  char *name;
+  char *url;
+  gboolean head;
+  gboolean follow;
+  HrHttpQuestion question;
+  gsize max_bytes;
+  gint64 priority;
+  const char *ca_bundle;
+  gboolean (*prepare) (HrHttpRequest *request, GPtrArray *headers, GError **error);
+  HrRetry (*judge) (HrHttpRequest *request, GError **error);
+  HrHttpRoom (*room) (HrHttpRequest *request, gsize bytes, GError **error);
+  void (*done) (HrHttpRequest *request, GError *error);
+  gpointer protocol_data; /* prepare's and judge's */
+  GDestroyNotify protocol_free;
+  gpointer user_data; /* room's and done's */
+
+  /* the answer */
+  HrHttpResponse response; /* of the last try */
+  HrMemory *body;
+  gsize received;
+  GByteArray *complaint; /* body of an answer that is no success, at most 64 KiB */
+  gboolean too_large;    /* failed because of max_bytes */
+  guint tries;
+  gint64 first_byte_time; /* nanoseconds the last try waited for the first byte … */
+  gint64 body_time;       /* … and from there to its end */
+
+  struct _HrHttpTransfer *transfer; /* private */
+};
+
+/* numbers since the client was made */
+typedef struct {
+  guint64 tries;
+  guint64 retries;
+  guint64 throttled;
+  guint64 bytes;
+  guint most_running; /* transfers at once */
+} HrHttpCounts;
+
+HrHttp *hr_http_new (const HrHttpOptions *options, GError **error);
+/* drops all requests without calling done */
+void hr_http_free (HrHttp *http);
+
+/* @name and @url are copied, @url may be NULL if prepare makes it; (transfer full) */
+HrHttpRequest *hr_http_request_new (const char *name, const char *url);
+/* asks for the bytes from @first to @last */
+void hr_http_request_set_range (HrHttpRequest *request, gint64 first, gint64 last);
+/* what the object must still be; @etag may be NULL, @size -1 */
+void hr_http_request_set_identity (HrHttpRequest *request, const char *etag, gint64 size);
+/* only of a request that was not submitted */
+void hr_http_request_free (HrHttpRequest *request);
+
+/* takes @request */
+void hr_http_submit (HrHttp *http, HrHttpRequest *request);
+/* ends and frees it; done is not called */
+void hr_http_cancel (HrHttp *http, HrHttpRequest *request);
+/* calls room again for a request that it had paused */
+void hr_http_resume (HrHttp *http, HrHttpRequest *request);
+/* how many transfers may run from now on */
+void hr_http_set_max_transfers (HrHttp *http, guint max_transfers);
+
+/**
+ * hr_http_poll:
+ * @wake_fd: returns when this becomes readable; -1: none
+ * @timeout_ms: returns after this time, -1: waits for ever
+ *
+ * Waits for something to happen, and does it. Time that passes between two calls does not count
+ * for the timeouts: a caller that was blocked elsewhere finds its transfers alive.
+ *
+ * Returns: %FALSE if curl itself fails
+ */
+gboolean hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error);
+
+/* requests that are not done */
+guint hr_http_get_n_requests (HrHttp *http);
+const HrHttpCounts *hr_http_get_counts (HrHttp *http);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrHttp, hr_http_free)
+
+G_END_DECLS

@@ -1,0 +1,218 @@
+/* s3-request.c: HTTP requests that are S3's: signed anew at each try, mended when they are refused
+ */
+#include "s3-request.h"
+#include "hr-error.h"
+#include "s3-error.h"
+#include "s3-list.h"
+#include "s3-uri.h"
+#include <string.h>
+
+typedef struct {
+  HrS3Config *config;
+  char *bucket;
+  char *key;
+  char *query;
+  gboolean is_list;
+  guint state;  /* of the configuration this try was signed with */
+  char *region; /* the one a server has sent us to */
+  char *code;
+} Call;
+
+static void
+call_free (gpointer data)
+{
+  Call *call = data;
+
+  hr_s3_config_unref (call->config);
+  g_free (call->bucket);
+  g_free (call->key);
+  g_free (call->query);
+  g_free (call->region);
+  g_free (call->code);
+  g_free (call);
+}
+
+static gboolean
+prepare (HrHttpRequest *request, GPtrArray *headers, GError **error G_GNUC_UNUSED)
+{
+  Call *call = request->protocol_data;
+  g_auto (HrS3Place) place = { 0 };
+
+  hr_s3_config_locate (call->config, call->bucket, call->key, call->query, &place);
+  call->state = hr_s3_config_sign (call->config, request->head ? "HEAD" : "GET", call->bucket,
+                                   &place, call->query, headers);
+  g_free (request->url);
+  request->url = g_steal_pointer (&place.url);
+  return TRUE;
+}
+
+/* can we do something about it ourselves? */
+static gboolean
+mend (HrHttpRequest *request, Call *call, const HrS3Error *parsed)
+{
+  const HrHttpResponse *response = &request->response;
+  const char *code = parsed->code ? parsed->code : "";
+  const char *region = parsed->region ? parsed->region : response->region;
+
+  if (strcmp (code, "ExpiredToken") == 0 || strcmp (code, "TokenRefreshRequired") == 0
+      || strcmp (code, "InvalidToken") == 0)
+    return hr_s3_config_refresh (call->config, call->state);
+  if (strcmp (code, "RequestTimeTooSkewed") == 0) {
+    gint64 date = response->date ? hr_http_date (response->date) : -1;
+
+    return date > 0 && hr_s3_config_set_clock (call->config, call->state, date);
+  }
+  if (region && *region
+      && (response->status == 301 || response->status == 307 || response->status == 400)) {
+    g_free (call->region);
+    call->region = g_strdup (region);
+    return hr_s3_config_set_region (call->config, call->state, call->bucket, region);
+  }
+  return FALSE;
+}
+
+static const char *
+get_advice (const char *code)
+{
+  if (strcmp (code, "RequestTimeTooSkewed") == 0)
+    return "; the clock of this machine is wrong";
+  if (strcmp (code, "SignatureDoesNotMatch") == 0)
+    return "; the secret key is wrong";
+  if (strcmp (code, "ExpiredToken") == 0)
+    return "; the credentials have expired";
+  return "";
+}
+
+static void
+set_words (HrHttpRequest *request, Call *call, const HrS3Error *parsed, int error_code,
+           GError **error)
+{
+  g_autoptr (GString) words = g_string_new (NULL);
+  guint status = request->response.status;
+
+  g_string_append_printf (words, "HTTP %u", status);
+  if (parsed->code)
+    g_string_append_printf (words, " %s", parsed->code);
+  else
+    g_string_append_printf (words, " %s", hr_http_status_text (status));
+  if (parsed->message)
+    g_string_append_printf (words, ": %.300s", parsed->message);
+  if (call->region)
+    g_string_append_printf (words, "; the bucket is in region %s", call->region);
+  if (parsed->code)
+    g_string_append (words, get_advice (parsed->code));
+  if (status == 412 && request->question.etag)
+    g_string_append_printf (words, "; the object was replaced while it was read, its ETag was %s",
+                            request->question.etag);
+  g_set_error_literal (error, HR_RESOURCE_ERROR, error_code, words->str);
+}
+
+/* a document where data should be: some servers find out too late to send another status */
+static gboolean
+find_error (HrHttpRequest *request, HrS3Error *parsed)
+{
+  const HrHttpResponse *response = &request->response;
+
+  if (response->status == 200 || response->status == 206) {
+    if (request->received == 0 || response->etag)
+      return FALSE;
+    return hr_s3_error_parse (parsed, (const char *)request->body->data, request->received);
+  }
+  if (request->complaint)
+    hr_s3_error_parse (parsed, (const char *)request->complaint->data, request->complaint->len);
+  return TRUE;
+}
+
+static HrRetry
+judge_list (HrHttpRequest *request, GError **error)
+{
+  g_auto (HrS3Page) page = { 0 };
+
+  if (request->received > 0
+      && hr_s3_list_parse (&page, (const char *)request->body->data, request->received, error))
+    return HR_RETRY_NO;
+  if (error && !*error)
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+                 "the list of keys is broken: it is empty");
+  return HR_RETRY_SOON;
+}
+
+static HrRetry
+judge (HrHttpRequest *request, GError **error)
+{
+  Call *call = request->protocol_data;
+  g_auto (HrS3Error) parsed = { 0 };
+  guint status = request->response.status;
+  HrRetry retry;
+  int error_code;
+
+  g_clear_pointer (&call->code, g_free);
+  if (status == 416 && request->response.range_total == 0)
+    return HR_RETRY_NO; /* an empty object has no range */
+  if (!find_error (request, &parsed))
+    return call->is_list ? judge_list (request, error) : HR_RETRY_NO;
+
+  call->code = g_strdup (parsed.code);
+  if (mend (request, call, &parsed)) {
+    set_words (request, call, &parsed, HR_RESOURCE_ERROR_FAILED, error);
+    return HR_RETRY_AT_ONCE;
+  }
+  retry = hr_s3_error_judge (parsed.code, status, &error_code);
+  /* an error in a 200 is the server's fault, whatever it says */
+  if (status < 300 && retry == HR_RETRY_NO)
+    retry = HR_RETRY_SOON;
+  set_words (request, call, &parsed, error_code, error);
+  return retry;
+}
+
+static HrHttpRequest *
+new_request (HrS3Config *config, const char *bucket, const char *key, const char *query,
+             const char *name)
+{
+  HrHttpRequest *request = hr_http_request_new (name, NULL);
+  Call *call = g_new0 (Call, 1);
+
+  call->config = hr_s3_config_ref (config);
+  call->bucket = g_strdup (bucket);
+  call->key = g_strdup (key);
+  call->query = g_strdup (query);
+  request->prepare = prepare;
+  request->judge = judge;
+  request->ca_bundle = hr_s3_config_get_ca_bundle (config);
+  request->protocol_data = call;
+  request->protocol_free = call_free;
+  return request;
+}
+
+HrHttpRequest *
+hr_s3_get (HrS3Config *config, const char *bucket, const char *key)
+{
+  g_autofree char *name = hr_s3_uri_format (bucket, key);
+
+  return new_request (config, bucket, key, "", name);
+}
+
+HrHttpRequest *
+hr_s3_head (HrS3Config *config, const char *bucket, const char *key)
+{
+  HrHttpRequest *request = hr_s3_get (config, bucket, key);
+
+  request->head = TRUE;
+  return request;
+}
+
+HrHttpRequest *
+hr_s3_list (HrS3Config *config, const char *bucket, const char *query)
+{
+  g_autofree char *name = g_strdup_printf ("s3://%s: list", bucket);
+  HrHttpRequest *request = new_request (config, bucket, "", query, name);
+
+  ((Call *)request->protocol_data)->is_list = TRUE;
+  return request;
+}
+
+const char *
+hr_s3_request_get_code (HrHttpRequest *request)
+{
+  return ((Call *)request->protocol_data)->code;
+}
