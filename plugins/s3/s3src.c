@@ -1,0 +1,224 @@
+/* s3src.c: lines of objects in S3 */
+#include "headrace.h"
+#include "http-wait.h"
+#include "line-limit.h"
+#include "line-source.h"
+#include "s3-objects.h"
+#include "s3-props.h"
+#include "s3-request.h"
+#include "s3-uri.h"
+#include <string.h>
+
+typedef struct {
+  char *location;
+  guint64 part_bytes;
+  guint64 block_bytes;
+  guint64 max_line_bytes;
+  guint64 read_ahead;
+  guint64 page_keys;
+  HR_S3_FIELDS
+} S3src;
+
+static const HrProp props[] = {
+  HR_PROP_STRING (S3src, location, NULL,
+                  "s3://BUCKET/KEY, s3://BUCKET/PREFIX/ (every *.jsonl under it) or with a pattern "
+                  "(* ? [ ] **)",
+                  .flags = HR_PROP_REQUIRED | HR_PROP_STREAM),
+  HR_PROP_SIZE (S3src, part_bytes, 1, HR_GIB, 4 * HR_MIB, "Bytes asked for by one request"),
+  HR_PROP_SIZE (S3src, block_bytes, 1, HR_GIB, HR_MIB, "Bytes given on at once"),
+  HR_PROP_SIZE (S3src, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
+                "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
+                .flags = HR_PROP_STREAM),
+  HR_PROP_UINT (S3src, read_ahead, 0, 1024, 3,
+                "Requests in flight beside the one that is waited for", .unit = "requests"),
+  HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
+                "Keys asked for by one list request; 0: as many as the server gives"),
+  HR_S3_PROPS (S3src),
+  HR_PROP_END
+};
+
+typedef struct {
+  HrHttp *http;
+  HrS3Config *config;
+  HrLineSource *source;
+  HrOut *out;
+} State;
+
+/* one ranged GET */
+typedef struct {
+  State *state;
+  HrHttpRequest *request; /* until it is done */
+  gboolean submitted;
+  gint64 start;
+  gint64 size; /* of the object, as listed */
+  HrMemory *body;
+  gsize received;
+  GError *error;
+} Part;
+
+static void
+part_done (HrHttpRequest *request, GError *error)
+{
+  Part *part = request->user_data;
+
+  part->request = NULL;
+  part->error = error;
+  part->body = g_steal_pointer (&request->body);
+  part->received = request->received;
+}
+
+static void
+submit (Part *part)
+{
+  if (!part->submitted)
+    hr_http_submit (part->state->http, part->request);
+  part->submitted = TRUE;
+}
+
+static gpointer
+open_part (gpointer data, const HrObject *object, gint64 start, gint64 end, GError **error)
+{
+  State *state = data;
+  g_auto (HrS3Uri) uri = { 0 };
+  Part *part;
+
+  if (!hr_s3_uri_parse (&uri, object->uri, error))
+    return NULL;
+  part = g_new0 (Part, 1);
+  part->state = state;
+  part->start = start;
+  part->size = object->size;
+  part->request = hr_s3_get (state->config, uri.bucket, uri.key);
+  part->request->done = part_done;
+  part->request->user_data = part;
+  /* a range of nothing, or of all, is no range: an empty object has none */
+  if (end >= 0 && (start > 0 || end < object->size))
+    hr_http_request_set_range (part->request, start, end - 1);
+  hr_http_request_set_identity (part->request, object->etag, object->size);
+  if (!hr_out_is_serial (state->out))
+    submit (part);
+  return part;
+}
+
+static gssize
+read_part (gpointer data, gpointer handle, gint64 offset, guint8 *into, gsize size, GError **error)
+{
+  State *state = data;
+  Part *part = handle;
+  gsize at = offset - part->start;
+
+  submit (part);
+  while (part->request)
+    if (!hr_http_poll_or_stop (state->http, hr_out_get_wake_fd (state->out), error))
+      return -1;
+  if (part->error) {
+    g_propagate_error (error, g_steal_pointer (&part->error));
+    return -1;
+  }
+  size = MIN (size, part->received - MIN (at, part->received));
+  if (size > 0)
+    memcpy (into, part->body->data + at, size);
+  hr_out_count_copy (state->out, size);
+  return size;
+}
+
+static void
+close_part (gpointer data, gpointer handle)
+{
+  State *state = data;
+  Part *part = handle;
+
+  if (part->request && part->submitted)
+    hr_http_cancel (state->http, part->request);
+  else if (part->request)
+    hr_http_request_free (part->request);
+  g_clear_pointer (&part->body, hr_memory_unref);
+  g_clear_error (&part->error);
+  g_free (part);
+}
+
+static gboolean
+list (const S3src *self, State *state, HrOut *out, GError **error)
+{
+  static const HrLineSourceFuncs funcs = { open_part, read_part, close_part };
+  HrPlan *plan = hr_out_get_plan (out);
+  gboolean serial = hr_out_is_serial (out);
+  HrHttpOptions http = HR_S3_HTTP_OPTIONS (self, serial ? 1 : self->read_ahead + 1);
+  g_autofree char *root = NULL;
+  HrLineSourceOptions options;
+
+  state->http = hr_http_new (&http, error);
+  if (!state->http
+      || !hr_s3_objects_list (state->http, state->config, self->location, plan, &root,
+                              self->page_keys, hr_out_get_wake_fd (out), error))
+    return FALSE;
+  hr_plan_listed (plan);
+  options = (HrLineSourceOptions){ .root = root,
+                                   .extent_bytes = self->part_bytes,
+                                   .ahead = serial ? 0 : self->read_ahead,
+                                   .block_bytes = self->block_bytes,
+                                   .max_line_bytes = hr_line_limit (out, self->max_line_bytes) };
+  state->source = hr_line_source_new (&funcs, state, &options);
+  return TRUE;
+}
+
+static HrFlow
+s3src_create (gconstpointer self, gpointer worker, HrOut *out, GError **error)
+{
+  State *state = worker;
+
+  state->out = out;
+  if (!state->source && !list (self, state, out, error))
+    return HR_FLOW_ERROR;
+  return hr_line_source_create (state->source, out, error);
+}
+
+static gboolean
+s3src_worker_start (gconstpointer selfp, gpointer shared G_GNUC_UNUSED, gpointer worker,
+                    GError **error)
+{
+  State *state = worker;
+  const S3src *self = selfp;
+  HrS3Settings settings = HR_S3_SETTINGS (self);
+
+  state->config = hr_s3_config_new (&settings, error);
+  return state->config != NULL;
+}
+
+static void
+s3src_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
+{
+  State *state = worker;
+
+  g_clear_pointer (&state->source, hr_line_source_free);
+  g_clear_pointer (&state->http, hr_http_free);
+  g_clear_pointer (&state->config, hr_s3_config_unref);
+}
+
+static gboolean
+s3src_check (gconstpointer self, GError **error)
+{
+  g_auto (HrS3Uri) uri = { 0 };
+
+  return hr_s3_uri_parse (&uri, ((const S3src *)self)->location, error);
+}
+
+static const char *const examples[] = {
+  "s3src location=s3://demo/train/ ! jsonlparse ! fakesink",
+  "s3src location=s3://demo/train/*.jsonl endpoint=http://127.0.0.1:9000 no-sign-request=true "
+  "! fakesink",
+  NULL
+};
+
+HR_ELEMENT (
+    s3src, S3src, .summary = "Read the lines of objects in S3",
+    .description =
+        "Lists what the location names, in the order of the bytes of the keys, reads the "
+        "objects by ranges (with If-Match, so that an object that is replaced meanwhile ends "
+        "the run), several in flight, and gives blocks of whole lines: field \"lines\", uint8 "
+        "[n], with offset and number of the first line in the origin. Requests are signed "
+        "with the credentials that the AWS tools would use: environment, profile files. "
+        "Faults that may pass are tried again, after random waits that grow up to 20 s.",
+    .examples = examples, .gives = "lines", .worker_size = sizeof (State), .props = props,
+    .waits = TRUE, .network = TRUE, .check = s3src_check, .worker_start = s3src_worker_start,
+    .worker_stop = s3src_worker_stop, .create = s3src_create)
