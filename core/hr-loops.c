@@ -7,7 +7,6 @@
 /* A worker that is alone takes several buffers at once, as many as it can work off in about this
  * time: a hand-over then costs a fraction, and what follows does not wait for long. */
 #define RUN_TIME 40000
-#define MAX_RUN 64
 
 static HrLink *
 input (const HrWorker *worker, guint pad)
@@ -134,7 +133,7 @@ static guint
 adapt (guint max, gint64 time, guint n)
 {
   gint64 each = MAX (time / n, 1);
-  guint fits = (guint) CLAMP (RUN_TIME / each, 1, MAX_RUN);
+  guint fits = (guint) CLAMP (RUN_TIME / each, 1, HR_MAX_RUN);
 
   /* one cheap buffer is no proof: grow by steps, shrink at once */
   return MIN (fits, max * 2);
@@ -146,7 +145,7 @@ transform_loop (HrWorker *worker)
   HrRun *run = worker->run;
   HrOut *out = worker->out;
   HrLink *link = input (worker, 0);
-  HrBuffer *items[MAX_RUN];
+  HrBuffer *items[HR_MAX_RUN];
   Hand hand;
   guint max = 1, n;
   gint64 ticket, begin, end, mark = hr_now ();
@@ -217,7 +216,7 @@ sink_loop (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrLink *link = input (worker, 0);
-  HrBuffer *items[MAX_RUN];
+  HrBuffer *items[HR_MAX_RUN];
   gint64 ticket, begin, mark = hr_now ();
   guint max = 1, n;
 
@@ -253,11 +252,11 @@ route_loop (HrWorker *worker)
   HrRun *run = worker->run;
   HrLink *link = input (worker, 0);
   guint n_out = run->element->outputs->len, n;
-  HrBuffer *items[MAX_RUN], **branch = g_newa (HrBuffer *, MAX_RUN);
-  guint64 wanted[MAX_RUN];
+  HrBuffer *items[HR_MAX_RUN], **branch = g_newa (HrBuffer *, HR_MAX_RUN);
+  guint64 wanted[HR_MAX_RUN];
   gint64 ticket, begin, end, mark = hr_now ();
 
-  while ((n = hr_link_pop (link, 0, MAX_RUN, items, &ticket)) > 0) {
+  while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     count_items (worker, items, n);

@@ -50,6 +50,8 @@ struct _HrWorker {
 #define hr_counter_get(counter) __atomic_load_n ((counter), __ATOMIC_RELAXED)
 
 #define HR_MAX_WORKERS 256
+/* most buffers that a worker pops at once */
+#define HR_MAX_RUN 128
 
 struct _HrRun {
   HrPipeline *pipeline;

@@ -147,10 +147,12 @@ hr_run_get_window (const HrRun *run)
                                                                       : hr_run_get_n_workers (run);
   if (run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW))
     return n;
+  if (n == 1 && run->def->concurrency == NULL) /* no order to restore: what it may have in hand */
+    return HR_MAX_RUN;
   return 8 * (guint64) n;
 }
 
-#define DEFAULT_ITEMS 64
+#define DEFAULT_ITEMS 128
 #define DEFAULT_BYTES (64u << 20)
 
 void

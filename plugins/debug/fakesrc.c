@@ -57,8 +57,8 @@ fakesrc_create (gconstpointer data, gpointer worker, HrOut *out, GError **error)
 {
   const FakeSrc *self = data;
   State *state = worker;
-  /* one sample at a time means one */
-  guint most = hr_out_is_serial (out) || self->interval > 0 ? 1 : MAX_PUSHED;
+  /* one sample at a time means one; and who waits or computes for a sample hands it on at once */
+  guint most = hr_out_is_serial (out) || self->interval > 0 || self->work > 0 ? 1 : MAX_PUSHED;
   gsize bytes = 0;
 
   for (guint i = 0; i < most && bytes <= MAX_BYTES; i++) {

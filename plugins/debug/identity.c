@@ -1,8 +1,10 @@
 /* identity.c: passes everything on; late or with errors if it is told to */
+#include <math.h>
 #include "headrace.h"
 
 typedef struct {
   gint64 sleep;
+  gdouble sleep_sigma;
   gint64 error_after;
   guint64 error_every;
 } Identity;
@@ -10,6 +12,9 @@ typedef struct {
 static const HrProp props[] = {
   HR_PROP_DURATION (Identity, sleep, 0, 3600 * HR_SECOND, 0, "Sleep so long for each buffer",
                     .flags = HR_PROP_LIVE),
+  HR_PROP_DOUBLE (Identity, sleep_sigma, 0, 4, 0,
+                  "Spread of the sleep: lognormal with this sigma, around the same mean; a sample's "
+                  "sleep is the same in every run"),
   HR_PROP_INT (Identity, error_after, -1, G_MAXINT64, -1,
                "Every sample behind the first N is bad; -1: none", .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Identity, error_every, 0, G_MAXINT64, 0, "Every N-th sample is bad; 0: none",
@@ -25,6 +30,27 @@ place (const HrBuffer *in)
   return in->flags & HR_BUFFER_BATCH || in->sample < 0 ? in->number : in->sample;
 }
 
+/* splitmix64: all bits of a hash, from a number */
+static guint64
+hash (guint64 x)
+{
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/* Box-Muller of two hashes */
+static gint64
+spread (gint64 sleep, gdouble sigma, gint64 number)
+{
+  gdouble u = ((gdouble)(hash ((guint64)number * 2) >> 11) + 1) / 9007199254740993.0;
+  gdouble v = (gdouble)(hash ((guint64)number * 2 + 1) >> 11) / 9007199254740992.0;
+  gdouble normal = sqrt (-2 * log (u)) * cos (2 * G_PI * v);
+
+  return (gint64)((gdouble)sleep * exp (sigma * normal - sigma * sigma / 2));
+}
+
 static gboolean
 identity_process (gconstpointer data, gpointer worker G_GNUC_UNUSED, HrBuffer *in, HrOut *out,
                   GError **error)
@@ -34,7 +60,7 @@ identity_process (gconstpointer data, gpointer worker G_GNUC_UNUSED, HrBuffer *i
   gint64 number = place (in);
 
   if (sleep > 0)
-    hr_out_sleep (out, sleep);
+    hr_out_sleep (out, self->sleep_sigma > 0 ? spread (sleep, self->sleep_sigma, number) : sleep);
   if ((self->error_after >= 0 && number >= self->error_after)
       || (self->error_every > 0 && ((guint64)number + 1) % self->error_every == 0)) {
     hr_set_data_error (error, HR_DATA_ERROR_OTHER,
