@@ -234,7 +234,6 @@ admit (HrAsync *async, HrBuffer *in)
   ticket->like = (HrBuffer){ .number = in->number, .sample = in->sample, .segment = in->segment, .epoch = in->epoch };
   ticket->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
   g_queue_push_tail (&async->tickets, ticket);
-  hr_counter_add (&worker->items, 1);
   if (in->flags & HR_BUFFER_HOLE) {
     ticket->state = TICKET_DONE;
     return ticket;
@@ -322,6 +321,7 @@ take_in (HrAsync *async)
 
     if (in == NULL)
       break;
+    hr_counter_add (&async->worker->items, 1);
     admit (async, in);
     if (hr_wrong (HR_WRONG_ASYNC_WAITS))
       wait_for_bytes (async);
