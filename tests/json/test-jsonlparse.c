@@ -360,6 +360,21 @@ test_keep_nul (void)
   }
 }
 
+static void
+test_keep_conflict (void)
+{
+  static const char *const names[] = { "images", "conversation", "id,image_links" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autofree char *text = g_strdup_printf ("appsrc ! jsonlparse keep=%s ! appsink", names[i]);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
+
+    g_assert_null (pipeline);
+    g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
+  }
+}
+
 /* where relative links start, and which tree imagefetch will hold them in */
 static void
 test_media_folders (void)
@@ -603,8 +618,7 @@ main (int argc, char **argv)
   g_test_add_func ("/jsonlparse/without-images", test_without_images);
   g_test_add_func ("/jsonlparse/keep", test_keep);
   g_test_add_func ("/jsonlparse/keep-nul", test_keep_nul);
-  // KC g_test_add_func ("/jsonlparse/keep-conflict", test_keep_conflict);
-  (void)test_keep_conflict;
+  g_test_add_func ("/jsonlparse/keep-conflict", test_keep_conflict);
   g_test_add_func ("/jsonlparse/media-folders", test_media_folders);
   g_test_add_func ("/jsonlparse/rules", test_rules);
   g_test_add_func ("/jsonlparse/depth", test_depth);
