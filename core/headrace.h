@@ -9,5 +9,6 @@
 #include "hr-plan.h"
 #include "hr-plugin.h"
 #include "hr-prop.h"
+#include "hr-random.h"
 #include "hr-registry.h"
 #include "hr-tensor.h"

@@ -1,4 +1,5 @@
 /* hr-stall.c: HR_STALL=seed: random short sleeps in queue operations */
+#include "hr-random.h"
 #include "hr-sync.h"
 #include <stdlib.h>
 
@@ -8,21 +9,12 @@ static guint64 seed;
 static gint counter;
 static _Thread_local guint64 state;
 
-static guint64
-mix (guint64 x)
-{
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 void
 hr_stall_sleep (void)
 {
   if (state == 0)
-    state = mix (seed + (guint) g_atomic_int_add (&counter, 1) * 7919u + 1);
-  state = mix (state);
+    state = hr_mix64 (seed + (guint) g_atomic_int_add (&counter, 1) * 7919u + 1);
+  state = hr_mix64 (state);
   if ((gint) (state % 1000) < hr_stall_per_mille) {
     struct timespec time = { 0, (glong) (state >> 32) % 300000 };
 

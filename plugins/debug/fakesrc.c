@@ -30,23 +30,13 @@ static const HrProp props[] = {
   HR_PROP_END
 };
 
-/* splitmix64: neighbours in (seed, index) share nothing */
-static guint64
-mix (guint64 x)
-{
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 static void
 fill (guint8 *data, gsize size, guint64 seed, gint64 index)
 {
-  guint64 key = mix (mix (seed) ^ (guint64)index);
+  guint64 key = hr_mix64 (hr_mix64 (seed) ^ (guint64)index);
 
   for (gsize i = 0; i < size; i += 8) {
-    guint64 word = GUINT64_TO_LE (mix (key + i));
+    guint64 word = GUINT64_TO_LE (hr_mix64 (key + i));
 
     memcpy (data + i, &word, MIN (8, size - i));
   }

@@ -30,22 +30,12 @@ place (const HrBuffer *in)
   return in->flags & HR_BUFFER_BATCH || in->sample < 0 ? in->number : in->sample;
 }
 
-/* splitmix64: all bits of a hash, from a number */
-static guint64
-hash (guint64 x)
-{
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 /* Box-Muller of two hashes */
 static gint64
 spread (gint64 sleep, gdouble sigma, gint64 number)
 {
-  gdouble u = ((gdouble)(hash ((guint64)number * 2) >> 11) + 1) / 9007199254740993.0;
-  gdouble v = (gdouble)(hash ((guint64)number * 2 + 1) >> 11) / 9007199254740992.0;
+  gdouble u = 1 - hr_uniform64 ((guint64)number * 2);
+  gdouble v = hr_uniform64 ((guint64)number * 2 + 1);
   gdouble normal = sqrt (-2 * log (u)) * cos (2 * G_PI * v);
 
   return (gint64)((gdouble)sleep * exp (sigma * normal - sigma * sigma / 2));
