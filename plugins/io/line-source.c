@@ -47,12 +47,16 @@ hr_line_source_new (const HrLineSourceFuncs *funcs, gpointer data,
 }
 
 static void
-drop_part (HrLineSource *source)
+close_part (HrLineSource *source, Part *part)
 {
-  Part *part = g_queue_pop_head (&source->parts);
-
   source->funcs->close (source->data, part->handle);
   g_free (part);
+}
+
+static void
+drop_part (HrLineSource *source)
+{
+  close_part (source, g_queue_pop_head (&source->parts));
 }
 
 void
@@ -100,7 +104,7 @@ look_ahead (HrLineSource *source, GError **error)
       source->planned = TRUE;
       break;
     }
-    if (last)
+    if (last && !last->joined)
       follows = last->extent.object == extent.object && last->extent.end == extent.start;
     else
       follows = source->active && source->object == extent.object && source->end == extent.start;
@@ -121,15 +125,24 @@ is_read (HrLineSource *source, const Part *part)
   return part->joined && part->extent.end >= 0 && source->position >= part->extent.end;
 }
 
+/* what was read behind an extent may stand in front of extents that are read by that, too */
 static void
 drop_read (HrLineSource *source)
 {
-  while (source->parts.head && is_read (source, source->parts.head->data))
-    drop_part (source);
+  for (GList *node = source->parts.head, *next; node; node = next) {
+    Part *part = node->data;
+
+    next = node->next;
+    if (is_read (source, part)) {
+      g_queue_delete_link (&source->parts, node);
+      close_part (source, part);
+    }
+  }
 }
 
-/* extents that follow each other are read as one: their borders cost nothing */
-static void
+/* extents that follow each other are read as one: their borders cost nothing. FALSE: none follows
+ */
+static gboolean
 join_parts (HrLineSource *source)
 {
   gboolean grown = FALSE;
@@ -146,6 +159,7 @@ join_parts (HrLineSource *source)
   }
   if (grown)
     hr_lines_extend (source->lines, source->end);
+  return grown;
 }
 
 static void
@@ -232,6 +246,7 @@ hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
   source->out = out;
   for (;;) {
     HrBuffer *block = NULL;
+    gboolean grown;
 
     drop_read (source);
     if (!look_ahead (source, error))
@@ -241,7 +256,7 @@ hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
         return HR_FLOW_END;
       begin_run (source);
     }
-    join_parts (source);
+    grown = join_parts (source);
     if (!hr_lines_next (source->lines, &block, error))
       return HR_FLOW_ERROR;
     if (block) {
@@ -249,6 +264,9 @@ hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
       hr_out_push (out, block);
       return HR_FLOW_MORE;
     }
-    end_run (source);
+    /* no line begins in the extents so far, all inside one line; the run, and with it the number
+     * of the line, goes on as long as extents follow */
+    if (!grown)
+      end_run (source);
   }
 }
