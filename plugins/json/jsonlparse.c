@@ -10,7 +10,6 @@ typedef struct {
   gint missing_placeholder;
   gint video;
   char *media_base;
-  char *media_root;
   guint64 max_line_bytes;
   guint64 max_depth;
 } Jsonlparse;
@@ -36,13 +35,11 @@ static const HrProp props[] = {
   HR_PROP_ENUM (Jsonlparse, video, videos, HR_VIDEO_ERROR,
                 "What to do with records that show a video: error, or skip them without one",
                 .flags = HR_PROP_STREAM),
-  HR_PROP_STRING (Jsonlparse, media_base, NULL,
-                  "Folder that relative links start from; the JSONL's own if unset",
-                  .flags = HR_PROP_STREAM),
-  HR_PROP_STRING (Jsonlparse, media_root, NULL,
-                  "Folder that relative links may not leave; if unset media-base, and else the "
-                  "location given to the source",
-                  .flags = HR_PROP_STREAM),
+  HR_PROP_STRING (
+      Jsonlparse, media_base, NULL,
+      "Folder that relative links start from and may not leave; if unset they start from "
+      "the JSONL's own folder and may not leave the location given to the source",
+      .flags = HR_PROP_STREAM),
   HR_PROP_SIZE (Jsonlparse, max_line_bytes, 1, 2 * HR_GIB - 1, 16 * HR_MIB,
                 "Longest line, without its end; longer ones are bad samples and are never held in "
                 "memory as a whole",
@@ -54,8 +51,8 @@ static const HrProp props[] = {
 
 typedef struct {
   HrJson json;
-  char *base;       /* of media-base; NULL: each block's own */
-  GRefString *root; /* of media-root; NULL: each block's own */
+  char *base;       /* media-base; NULL: each block's own */
+  GRefString *root; /* the same */
 } State;
 
 /* a block of lines while it is read */
@@ -89,14 +86,10 @@ jsonlparse_worker_start (gconstpointer selfp, G_GNUC_UNUSED gpointer shared, gpo
 {
   const Jsonlparse *self = selfp;
   State *state = worker;
-  const char *root = self->media_root != NULL ? self->media_root : self->media_base;
 
-  if (self->media_base != NULL)
+  if (self->media_base != NULL) {
     state->base = hr_media_link_folder (self->media_base);
-  if (root != NULL) {
-    g_autofree char *folder = hr_media_link_folder (root);
-
-    state->root = g_ref_string_new (folder);
+    state->root = g_ref_string_new (state->base);
   }
   return TRUE;
 }
