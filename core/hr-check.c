@@ -113,45 +113,46 @@ check_pads (HrCheck *check, GError **error)
 
 /* ---- circles ---- */
 
+/* an element before it that is in a circle or behind one */
+static HrElement *
+waited_for (HrElement *element, const guint *waiting)
+{
+  for (guint pad = 0; pad < element->inputs->len; pad++) {
+    HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+
+    if (waiting[from->index] > 0)
+      return from;
+  }
+  g_return_val_if_reached (NULL);
+}
+
 static gboolean
 fail_circle (HrCheck *check, const guint *waiting, GError **error)
 {
-  g_autofree gboolean *seen = g_new0 (gboolean, check->n);
   g_autoptr (GString) path = g_string_new (NULL);
-  HrElement *element = NULL;
-  HrElement *start;
+  HrElement *element = NULL, *first, *at;
 
   for (guint i = 0; i < check->n && element == NULL; i++)
     if (waiting[i] > 0)
       element = hr_pipeline_get_nth_element (check->pipeline, i);
-  /* each of them waits for another of them: upstream for long enough one is in the circle */
-  for (guint i = 0, steps = check->n; i < steps; i++)
-    for (guint pad = 0; pad < element->inputs->len; pad++) {
-      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
-
-      if (waiting[from->index] > 0) {
-        element = from;
-        break;
-      }
-    }
-  start = element;
-  g_string_append_printf (path, "\"%s\"", hr_element_get_name (start));
+  /* each waits for another one, so upstream for long enough there is the circle */
+  for (guint i = 0; i < check->n; i++)
+    element = waited_for (element, waiting);
+  first = element;
+  for (at = waited_for (element, waiting); at != element; at = waited_for (at, waiting))
+    if (at->index < first->index)
+      first = at;
+  g_string_append_printf (path, "\"%s\"", hr_element_get_name (first));
+  at = first;
   do {
-    for (guint pad = 0; pad < element->inputs->len; pad++) {
-      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+    g_autofree char *step = NULL;
 
-      if (waiting[from->index] > 0) {
-        element = from;
-        break;
-      }
-    }
-    g_string_prepend (path, " → ");
-    g_string_prepend (path, "\"");
-    g_string_prepend (path, hr_element_get_name (element));
-    g_string_prepend (path, "\"");
-  } while (element != start);
+    at = waited_for (at, waiting);
+    step = g_strdup_printf ("\"%s\" → ", hr_element_get_name (at));
+    g_string_prepend (path, step);
+  } while (at != first);
   return hr_check_fail (
-      check, start, HR_PARSE_ERROR_LINK, error,
+      check, first, HR_PARSE_ERROR_LINK, error,
       "the links make a circle: %s\nwhat flows never comes back; take one of these links away",
       path->str);
 }

@@ -46,6 +46,52 @@ next (Parser *p, HrTextMode mode, GError **error)
   return hr_text_next (&p->text, mode, &p->token, error);
 }
 
+/* What people bring along from GStreamer and from shells gets an answer of its own. NULL: it is
+ * none of these. (transfer full) */
+static char *
+foreign_advice (const HrToken *word, char **headline)
+{
+  const char *value = word->value;
+
+  if (*value == '@') {
+    *headline = g_strdup ("presets are not supported: \"@\" is reserved");
+    return g_strdup (
+        "presets are not supported; write the properties out, or keep the pipeline in a file");
+  }
+  if (*value == ':') {
+    *headline = g_strdup ("\":\" is reserved");
+    return g_strdup ("link with \"!\", one link a pad");
+  }
+  if (strchr (value, ';') != NULL)
+    return g_strdup ("chains just follow one another, with nothing between");
+  if (g_str_has_prefix (value, "--")) {
+    *headline = g_strdup_printf ("\"%s\" stands where an element is expected", value);
+    return g_strdup ("options stand before the pipeline; inside it write name=value");
+  }
+  if (strstr (value, "://") != NULL) {
+    *headline = g_strdup ("a URI stands where an element is expected");
+    return g_strdup_printf ("name the source: %s location=%s",
+                            g_str_has_prefix (value, "s3:") ? "s3src" : "filesrc", value);
+  }
+  if (strchr (value, '/') != NULL && strchr (value, '.') == NULL) {
+    *headline = g_strdup ("filters between elements are not supported");
+    return g_strdup ("what flows is checked from the elements' own tables; leave it out");
+  }
+  if (strchr (value, ',') != NULL && strchr (value, '.') != NULL) {
+    *headline = g_strdup ("lists of pads are not supported");
+    return g_strdup ("write one reference for each pad, each in its own chain");
+  }
+  if (strchr (value, '/') != NULL) {
+    *headline = g_strdup ("a path stands where an element is expected");
+    return g_strdup_printf ("name the source: filesrc location=%s", value);
+  }
+  if (strchr (value, '#') != NULL)
+    return g_strdup ("a comment has a blank before \"#\"");
+  if (word->variable && strpbrk (value, " \t\n!") != NULL)
+    return g_strdup ("a variable stands for one word, or for a part of one");
+  return NULL;
+}
+
 /* ---- settings ---- */
 
 /* "name, silent, sync-every … did you mean "silent"?" */
@@ -132,17 +178,27 @@ read_setting (Parser *p, const HrToken *name, GError **error)
   gpointer before;
   HrParseError code;
 
-  if (name->quoted || strchr (name->value, '.') != NULL)
-    return FAIL (p, SYNTAX, name->offset, name->length,
-                 g_strdup ("only values are quoted, and names have no dots"), error,
+  if (name->quoted)
+    return FAIL (p, SYNTAX, name->offset, name->length, g_strdup ("only values are quoted"), error,
                  "\"%s\" is no name of a property", name->value);
+  if (!hr_element_name_is_valid (name->value)) {
+    g_autofree char *headline = NULL;
+    char *advice = foreign_advice (name, &headline);
+
+    if (advice == NULL)
+      advice = g_strdup ("names of properties have letters, digits and \"-\", and no dots");
+    return FAIL (p, SYNTAX, name->offset, name->length, advice, error,
+                 "\"%s\" is no name of a property", name->value);
+  }
   prop = p->current != NULL ? hr_element_find_prop (p->current, name->value, NULL)
                             : hr_props_find (hr_pipeline_props, name->value);
   if (prop == NULL) {
-    char *advice = p->current != NULL
-                       ? list_props (&hr_common_props[0], p->current->def->props,
-                                     hr_element_suggest_prop (p->current->def, name->value))
-                       : list_props (NULL, hr_pipeline_props, suggest_setting (name->value));
+    char *advice =
+        p->current == NULL && hr_registry_find (name->value, NULL) != NULL ? g_strdup_printf (
+            "\"%s\" is an element: what stands behind \"=\" belongs to a property", name->value)
+        : p->current != NULL ? list_props (&hr_common_props[0], p->current->def->props,
+                                           hr_element_suggest_prop (p->current->def, name->value))
+                             : list_props (NULL, hr_pipeline_props, suggest_setting (name->value));
 
     return FAIL (p, UNKNOWN_PROPERTY, name->offset, name->length, advice, error,
                  "no property \"%s\" in %s", name->value, owner);
@@ -175,55 +231,33 @@ read_setting (Parser *p, const HrToken *name, GError **error)
 
 /* ---- nodes ---- */
 
-/* What people bring along from GStreamer and from shells gets an answer of its own. */
 static gboolean
 check_word (Parser *p, const HrToken *word, GError **error)
 {
   const char *value = word->value;
-  /* the character itself, if it stands in the text as it is */
-  gsize at = word->variable ? 0 : strcspn (value, "()");
+  g_autofree char *headline = NULL;
+  g_autofree char *advice = NULL;
+  gsize at = strcspn (value, "()");
   gsize offset = word->offset, length = word->length;
 
   if (word->quoted)
     return FAIL (p, SYNTAX, offset, length, g_strdup ("only values are quoted: name='a value'"),
                  error, "a quoted text stands where an element is expected");
-  if (value[at] == '(' || value[at] == ')')
+  if (value[at] != '\0')
     return FAIL (
-        p, SYNTAX, offset + at, word->variable ? length : 1,
+        p, SYNTAX, word->variable ? offset : offset + at, word->variable ? length : 1,
         g_strdup (
             "elements of one pipeline stand side by side; a value with brackets goes in quotes"),
         error, "bins are not supported: \"%c\" is reserved", value[at]);
-  if (*value == '@')
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup ("write the properties out, or keep the pipeline in a file"), error,
-                 "presets are not supported: \"@\" is reserved");
-  if (*value == ':' || *value == ';')
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup_printf (
-                     "%s", *value == ':' ? "link with \"!\", one link a pad"
-                                         : "chains just follow one another, with nothing between"),
-                 error, "\"%c\" is reserved", *value);
-  if (g_str_has_prefix (value, "--"))
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup ("options stand before the pipeline; inside it write name=value"), error,
-                 "\"%s\" stands where an element is expected", value);
-  if (strstr (value, "://") != NULL)
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup_printf ("name the source: %s location=%s",
-                                  g_str_has_prefix (value, "s3:") ? "s3src" : "filesrc", value),
-                 error, "a URI stands where an element is expected");
-  if (strchr (value, '/') != NULL && strchr (value, '.') == NULL)
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup ("what flows is checked from the elements' own tables; leave it out"),
-                 error, "filters between elements are not supported");
-  if (strchr (value, ',') != NULL && strchr (value, '.') != NULL)
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup ("write one reference for each pad, each in its own chain"), error,
-                 "lists of pads are not supported");
-  if (*value == '\0' || (strchr (value, '.') == NULL && !hr_element_name_is_valid (value)))
-    return FAIL (p, SYNTAX, offset, length,
-                 g_strdup ("elements have names such as fakesrc or imagedecode"), error,
+  advice = foreign_advice (word, &headline);
+  if (headline != NULL)
+    return FAIL (p, SYNTAX, offset, length, g_steal_pointer (&advice), error, "%s", headline);
+  if (*value == '\0' || (strchr (value, '.') == NULL && !hr_element_name_is_valid (value))) {
+    if (advice == NULL)
+      advice = g_strdup ("elements have names such as fakesrc or imagedecode");
+    return FAIL (p, SYNTAX, offset, length, g_steal_pointer (&advice), error,
                  "\"%s\" is no name of an element", value);
+  }
   return TRUE;
 }
 
@@ -318,6 +352,8 @@ read_all (Parser *p, GError **error)
     if (!next (p, HR_TEXT_NAME, error))
       return FALSE;
     if (p->token.type == HR_TOKEN_EQUALS) {
+      if (linking && !check_word (p, &word, error))
+        return FALSE;
       if (linking)
         return FAIL (p, SYNTAX, word.offset, word.length,
                      g_strdup ("settings stand behind the element that they belong to"), error,

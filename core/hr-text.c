@@ -98,11 +98,17 @@ read_variable (Word *word, GError **error)
     return hr_text_fail (text, HR_PARSE_ERROR_SYNTAX, start, (gsize)(p - text->text) - start,
                          g_strdup ("write ${NAME} or ${NAME:-default}"), error,
                          "no \"}\" ends \"${%s\"", name);
-  if (*p != '}')
+  if (*p != '}' || *name == '\0') {
+    gsize length = (gsize)(p - text->text) - start;
+
+    /* the character that is wrong belongs to what is shown */
+    if (*p != '\0' && !is_blank (*p))
+      length += (gsize)(g_utf8_next_char (p) - p);
     return hr_text_fail (
-        text, HR_PARSE_ERROR_SYNTAX, start, (gsize)(p - text->text) - start + (*p != '\0'),
+        text, HR_PARSE_ERROR_SYNTAX, start, length,
         g_strdup ("write ${NAME} or ${NAME:-default}; \\${ stands for the two characters"), error,
         "this is no name of a variable");
+  }
   if (text->variables != NULL)
     value = g_hash_table_lookup (text->variables, name);
   if (value == NULL)
