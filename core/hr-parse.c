@@ -409,9 +409,6 @@ hr_parse_text (const char *text, GHashTable *variables, gsize *offset, gsize *le
   gboolean good;
 
   g_return_val_if_fail (text != NULL, NULL);
-  /* some editors put a byte order mark first */
-  if (g_str_has_prefix (text, "\xef\xbb\xbf"))
-    p.text.at = 3;
   p.pipeline = hr_pipeline_new ();
   p.elements = g_ptr_array_new_with_free_func (g_object_unref);
   p.nodes = g_array_new (FALSE, TRUE, sizeof (Node));

@@ -36,6 +36,9 @@ skip_blanks (HrText *text)
   const char *t = text->text;
   gboolean blank = text->at == 0 || is_blank (t[text->at - 1]);
 
+  /* some editors put a byte order mark first */
+  if (text->at == 0 && g_str_has_prefix (t, "\xef\xbb\xbf"))
+    text->at = 3;
   for (;;) {
     if (is_blank (t[text->at])) {
       text->at++;
