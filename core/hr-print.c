@@ -34,34 +34,8 @@ nth (Printer *p, guint index)
 
 /* ---- names ---- */
 
-/* What the parser would call the elements if only those that are `named` had a name. */
-static gboolean
-names_come_back (Printer *p)
-{
-  g_autoptr (GHashTable) taken = g_hash_table_new (g_str_hash, g_str_equal);
-  g_autoptr (GHashTable) counts = g_hash_table_new (g_str_hash, g_str_equal);
-
-  for (guint i = 0; i < p->n; i++)
-    if (p->named[i])
-      g_hash_table_add (taken, (gpointer)hr_element_get_name (nth (p, i)));
-  for (guint i = 0; i < p->n; i++) {
-    const char *factory = hr_element_get_factory (nth (p, i));
-    gsize count = GPOINTER_TO_SIZE (g_hash_table_lookup (counts, factory));
-    g_autofree char *name = NULL;
-
-    if (p->named[i])
-      continue;
-    do {
-      g_free (name);
-      name = g_strdup_printf ("%s%" G_GSIZE_FORMAT, factory, count++);
-    } while (g_hash_table_contains (taken, name));
-    g_hash_table_insert (counts, (gpointer)factory, GSIZE_TO_POINTER (count));
-    if (!g_str_equal (name, hr_element_get_name (nth (p, i))))
-      return FALSE;
-  }
-  return TRUE;
-}
-
+/* The parser numbers the elements without a name; it never skips one of these numbers, as a name that
+ * is written is not the number that was due. */
 static void
 choose_names (Printer *p)
 {
@@ -76,10 +50,6 @@ choose_names (Printer *p)
     if (!p->named[i])
       g_hash_table_insert (counts, (gpointer)factory, GSIZE_TO_POINTER (count + 1));
   }
-  /* names such as fakesrc1 on another element than the second fakesrc */
-  if (!names_come_back (p))
-    for (guint i = 0; i < p->n; i++)
-      p->named[i] = TRUE;
 }
 
 /* ---- links ---- */
