@@ -32,16 +32,16 @@ static struct {
 static gboolean
 set_stats (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
 {
-  if (value == NULL)
-    options.stats = STATS_TEXT;
-  else if (strcmp (value, "json") == 0)
-    options.stats = STATS_JSON;
-  else {
-    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is not json", name,
-                 value);
-    return FALSE;
-  }
-  return TRUE;
+  static const char *const names[] = { "none", "text", "json" };
+
+  for (guint i = STATS_TEXT; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (value, names[i]) == 0) {
+      options.stats = (Stats)i;
+      return TRUE;
+    }
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of text, json",
+               name, value);
+  return FALSE;
 }
 
 static gboolean
@@ -50,7 +50,7 @@ set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, 
   static const char *const names[] = { "auto", "bar", "lines", "none" };
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (value == NULL || strcmp (value, names[i]) == 0) {
+    if (strcmp (value, names[i]) == 0) {
       options.progress = (LaunchProgress)i;
       return TRUE;
     }
@@ -66,9 +66,9 @@ static GOptionEntry entries[] = {
     "A value for ${NAME} in the text", "NAME=VALUE" },
   { "print", 0, 0, G_OPTION_ARG_NONE, &options.print,
     "Print the pipeline in canonical form; do not run", NULL },
-  { "stats", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, set_stats,
-    "At the end, print all numbers on stdout; json: as one line of JSON", "json" },
-  { "progress", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, set_progress,
+  { "stats", 0, 0, G_OPTION_ARG_CALLBACK, set_stats,
+    "At the end, print all numbers on stdout: text (default), or json in one line", "text|json" },
+  { "progress", 0, 0, G_OPTION_ARG_CALLBACK, set_progress,
     "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere",
     "HOW" },
   { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
@@ -92,6 +92,19 @@ static GOptionEntry entries[] = {
   { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.words, NULL, "PIPELINE" },
   { NULL }
 };
+
+/* --stats and --progress may stand alone, and must not take the pipeline for their value, as
+ * GOption's optional arguments do. */
+static void
+complete_options (int argc, char **argv)
+{
+  for (int i = 1; i < argc && strcmp (argv[i], "--") != 0; i++) {
+    if (strcmp (argv[i], "--stats") == 0)
+      argv[i] = "--stats=text";
+    else if (strcmp (argv[i], "--progress") == 0)
+      argv[i] = "--progress=auto";
+  }
+}
 
 static int
 usage_error (const char *message)
@@ -231,13 +244,14 @@ run (HrPipeline *pipeline)
                             limit, options.verbose);
   started = hr_pipeline_start (pipeline, &error);
   if (started)
+    launch_watch_started (watch);
+  if (started)
     run_to_end (pipeline, pulled, &error);
   else if (error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
   signal_number = launch_watch_end (watch);
 
   if (error != NULL) {
-    fprintf (stderr, "hr-launch: %s\n", error->message);
     end.error = error->message;
     end.exit = end.exit != EXIT_OK ? end.exit : EXIT_FAILED;
   } else if (signal_number != 0) {
@@ -246,6 +260,8 @@ run (HrPipeline *pipeline)
   }
   if (started || options.stats != STATS_NONE)
     report (pipeline, &end, started);
+  if (error != NULL && (options.quiet || !started))
+    fprintf (stderr, "hr-launch: %s\n", error->message);
   return end.exit;
 }
 
@@ -284,6 +300,7 @@ main (int argc, char **argv)
 
   setlocale (LC_ALL, "");
   launch_block_signals ();
+  complete_options (argc, argv);
   g_option_context_add_main_entries (context, entries, NULL);
   g_option_context_set_description (
       context,

@@ -2,6 +2,7 @@
 #include "report.h"
 #include <math.h>
 #include <string.h>
+#include "headrace.h"
 #include "verdict.h"
 
 /* ---- reading: a missing or null member is NAN ---- */
@@ -115,6 +116,22 @@ launch_exit_of (JsonObject *stats)
   return append_kinds (NULL, object_of (stats, "skipped")) > 0 ? 3 : 0;
 }
 
+/* TRUE: its steps are batches, not samples */
+static gboolean
+has_batches (JsonObject *stats)
+{
+  JsonArray *elements = array_of (stats, "elements");
+
+  for (guint i = 0; elements != NULL && i < json_array_get_length (elements); i++) {
+    const char *factory = string (json_array_get_object_element (elements, i), "factory");
+    const HrElementDef *def = factory != NULL ? hr_registry_find (factory, NULL) : NULL;
+
+    if (def != NULL && def->group != NULL)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* "12 batches, 384 samples, 612 images in 4.81 s" */
 static void
 append_amounts (GString *text, JsonObject *stats)
@@ -122,7 +139,7 @@ append_amounts (GString *text, JsonObject *stats)
   gint64 steps = whole (stats, "steps"), samples = whole (stats, "samples");
   gint64 images = whole (stats, "images");
 
-  if (steps != samples)
+  if (has_batches (stats))
     g_string_append_printf (text, "%" G_GINT64_FORMAT " batch%s, ", steps, steps == 1 ? "" : "es");
   g_string_append_printf (text, "%" G_GINT64_FORMAT " sample%s", samples, plural (samples));
   if (images > 0)
@@ -289,7 +306,7 @@ append_end (GString *text, JsonObject *stats, const LaunchEnd *end)
   else
     g_string_append (text, "done: ");
   append_amounts (text, stats);
-  if (n_skipped == 0 && n_dropped == 0)
+  if (n_skipped == 0 && n_dropped == 0 && end->error == NULL)
     g_string_append (text, ", none skipped");
   if (n_skipped > 0)
     g_string_append_printf (text,
@@ -298,6 +315,8 @@ append_end (GString *text, JsonObject *stats, const LaunchEnd *end)
   if (n_dropped > 0)
     g_string_append_printf (text, "; %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " dropped: %s",
                             n_dropped, n_read, dropped->str);
+  if (end->error != NULL)
+    g_string_append_printf (text, ": %s", end->error);
   g_string_append_c (text, '\n');
 }
 

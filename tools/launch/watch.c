@@ -144,15 +144,20 @@ watch_messages (gpointer data)
 
   while (!done) {
     gint64 now = g_get_monotonic_time () * 1000;
+    gboolean ending = g_atomic_int_get (&watch->done);
     g_autoptr (HrMessage) message = NULL;
 
-    /* never longer than this: a pipeline that could not even begin has no last message */
-    message = hr_pipeline_pop_message (watch->pipeline, CLAMP (next - now, 0, BAR_INTERVAL));
+    message =
+        hr_pipeline_pop_message (watch->pipeline, ending ? 0 : CLAMP (next - now, 0, BAR_INTERVAL));
     if (message != NULL) {
       show_message (watch, message);
       done = message->type == HR_MESSAGE_DONE;
     } else {
-      done = g_atomic_int_get (&watch->done);
+      /* seen before the queue was found empty: what came in between is still told */
+      done = ending;
+      /* all have left, and the owner is about to know: nothing waits in pop any more */
+      if (hr_pipeline_get_state (watch->pipeline) == HR_STATE_DONE)
+        g_usleep (1000);
     }
     if (!done && watch->progress != LAUNCH_PROGRESS_NONE
         && g_get_monotonic_time () * 1000 >= next) {
@@ -180,8 +185,16 @@ launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, 
   watch->signals = signalfd (-1, &set, SFD_CLOEXEC);
   watch->bell = eventfd (0, EFD_CLOEXEC);
   watch->signal_thread = g_thread_new ("signals", watch_signals, watch);
-  watch->message_thread = g_thread_new ("messages", watch_messages, watch);
   return watch;
+}
+
+void
+launch_watch_started (LaunchWatch *watch)
+{
+  watch->message_thread = g_thread_new ("messages", watch_messages, watch);
+  /* a signal that came before there was anything to stop */
+  if (g_atomic_int_get (&watch->signal) != 0)
+    hr_pipeline_stop (watch->pipeline);
 }
 
 int
@@ -194,7 +207,8 @@ launch_watch_end (LaunchWatch *watch)
   if (write (watch->bell, &one, sizeof one) != sizeof one)
     g_error ("eventfd: %s", g_strerror (errno));
   g_thread_join (watch->signal_thread);
-  g_thread_join (watch->message_thread);
+  if (watch->message_thread != NULL)
+    g_thread_join (watch->message_thread);
   signal_number = g_atomic_int_get (&watch->signal);
   close (watch->signals);
   close (watch->bell);

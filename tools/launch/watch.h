@@ -15,5 +15,7 @@ typedef struct _LaunchWatch LaunchWatch;
 void launch_block_signals (void);
 LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
                                gboolean verbose);
+/* hr_pipeline_start() has returned TRUE */
+void launch_watch_started (LaunchWatch *watch);
 /* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */
 int launch_watch_end (LaunchWatch *watch);

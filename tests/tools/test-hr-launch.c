@@ -1,0 +1,508 @@
+/* hr-launch as its users see it: exit statuses, stdout, stderr, signals */
+#include <fcntl.h>
+#include <json-glib/json-glib.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "../elements/folder.h"
+
+typedef struct {
+  int status;
+  char *out, *err;
+} Result;
+
+static void
+result_clear (Result *result)
+{
+  g_free (result->out);
+  g_free (result->err);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Result, result_clear)
+
+static Result
+launch_argv (const char *const *arguments)
+{
+  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_autoptr (GError) error = NULL;
+  Result result;
+  int status;
+
+  g_ptr_array_add (argv, (gpointer)HR_LAUNCH);
+  for (guint i = 0; arguments[i] != NULL; i++)
+    g_ptr_array_add (argv, (gpointer)arguments[i]);
+  g_ptr_array_add (argv, NULL);
+  g_spawn_sync (NULL, (char **)argv->pdata, NULL, G_SPAWN_DEFAULT, NULL, NULL, &result.out,
+                &result.err, &status, &error);
+  g_assert_no_error (error);
+  g_assert_true (WIFEXITED (status));
+  result.status = WEXITSTATUS (status);
+  return result;
+}
+
+#define launch(...) launch_argv ((const char *const[]){ __VA_ARGS__, NULL })
+
+/* the last line of stderr */
+static void
+assert_last_line (const Result *result, const char *expected)
+{
+  g_auto (GStrv) lines = g_strsplit (result->err, "\n", -1);
+  guint n = g_strv_length (lines);
+
+  g_assert_cmpuint (n, >=, 2);
+  g_assert_cmpstr (lines[n - 1], ==, "");
+  g_assert_cmpstr (lines[n - 2], ==, expected);
+}
+
+static void
+test_done (void)
+{
+  g_auto (Result) result = launch ("fakesrc num-buffers=10 ! fakesink");
+  g_auto (Result) words =
+      launch ("fakesrc", "num-buffers=10", "!", "batch", "size=4", "!", "fakesink");
+
+  g_assert_cmpint (result.status, ==, 0);
+  g_assert_cmpstr (result.out, ==, "");
+  assert_last_line (&result, "done: 10 samples, none skipped");
+  g_assert_cmpint (words.status, ==, 0);
+  assert_last_line (&words, "done: 3 batches, 10 samples, none skipped");
+}
+
+static void
+test_failed (void)
+{
+  g_auto (Result) result = launch ("fakesrc num-buffers=10 ! identity error-after=0 ! fakesink");
+  g_auto (Result) quiet =
+      launch ("-q", "fakesrc num-buffers=10 ! identity error-after=0 ! fakesink");
+  g_auto (Result) start = launch ("fakesrc ! filesink location=/does/not/exist");
+
+  g_assert_cmpint (result.status, ==, 1);
+  assert_last_line (
+      &result, "failed after 0 samples: identity \"identity0\": sample 0 is bad, as asked for");
+  g_assert_cmpint (quiet.status, ==, 1);
+  g_assert_cmpstr (quiet.err, ==,
+                   "hr-launch: identity \"identity0\": sample 0 is bad, as asked for\n");
+  /* nothing ran: no summary */
+  g_assert_cmpint (start.status, ==, 1);
+  g_assert_cmpstr (
+      start.err, ==,
+      "hr-launch: filesink \"filesink0\": /does/not/exist: No such file or directory\n");
+}
+
+static void
+test_usage (void)
+{
+  const struct {
+    const char *arguments[6];
+    const char *message;
+  } rows[] = {
+    { { NULL }, "hr-launch: no pipeline*" },
+    { { "fakesrc ! fakesnk" },
+      "hr-launch: no element \"fakesnk\"\n  fakesrc ! fakesnk\n*^~~~~~~\n*fakesink*" },
+    { { "--no-such-option", "fakesrc ! fakesink" }, "*no-such-option*" },
+    { { "-f", "/does/not/exist" }, "*/does/not/exist*" },
+    { { "-f", "/dev/null", "fakesrc ! fakesink" }, "*not both*" },
+    { { "-D", "novalue", "fakesrc ! fakesink" }, "*novalue*" },
+    { { "-D", "=x", "fakesrc ! fakesink" }, "*-D =x*" },
+    { { "fakesrc num-buffers=${HR_TEST_NOT_SET} ! fakesink" }, "*HR_TEST_NOT_SET*" },
+    { { "--stats=xml", "fakesrc ! fakesink" }, "*xml*" },
+    { { "--progress=loud", "fakesrc ! fakesink" }, "*loud*" },
+    { { "--memory=much", "fakesrc ! fakesink" }, "*--memory*" },
+    { { "--cpus=-1", "fakesrc ! fakesink" }, "*--cpus*" },
+    { { "--limit=few", "fakesrc ! fakesink" }, "*--limit*" },
+    { { "--on-error=cry", "fakesrc ! fakesink" }, "*--on-error*" },
+    { { "appsrc name=mine ! fakesink" }, "*\"mine\"*program*" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_auto (Result) result = launch_argv (rows[i].arguments);
+    g_autofree char *pattern = g_strconcat (rows[i].message, "*", NULL);
+
+    g_assert_cmpint (result.status, ==, 2);
+    g_assert_cmpstr (result.out, ==, "");
+    g_test_message ("%s", result.err);
+    g_assert_true (g_pattern_match_simple (pattern, result.err));
+  }
+}
+
+static void
+test_skipped (void)
+{
+  const char *text = "fakesrc num-buffers=20 ! identity error-every=2 ! fakesink";
+  g_auto (Result) fails = launch (text);
+  g_auto (Result) skips = launch ("--on-error=skip", text);
+  g_auto (Result) verbose = launch ("--on-error=skip", "-v", text);
+  g_auto (Result) most = launch ("--on-error=skip", "--max-errors=4", text);
+  guint n = 0;
+
+  g_assert_cmpint (fails.status, ==, 1);
+  g_assert_cmpint (skips.status, ==, 3);
+  assert_last_line (&skips, "done: 10 samples; 10 of 20 skipped for errors: 10 other");
+  g_assert_nonnull (strstr (skips.err, "skipped: identity \"identity0\": sample 1 is bad"));
+  g_assert_nonnull (strstr (skips.err, "(-v shows all)"));
+  for (const char *at = skips.err; (at = strstr (at, "skipped: identity")) != NULL; at++)
+    n++;
+  g_assert_cmpuint (n, ==, 5);
+  g_assert_cmpint (verbose.status, ==, 3);
+  g_assert_nonnull (strstr (verbose.err, "sample 19 is bad"));
+  /* the fifth is one too many */
+  g_assert_cmpint (most.status, ==, 1);
+}
+
+static void
+test_print (void)
+{
+  const char *text =
+      "  fakesrc   num-buffers=5 #how many\n ! tee name=t t.!fakesink   t. ! identity! fakesink";
+  g_auto (Result) first = launch ("--print", text);
+  g_auto (Result) again = launch ("--print", first.out);
+  g_auto (Result) changed = launch ("--print", "--serial", "--memory=3GiB", "fakesrc ! fakesink");
+
+  g_assert_cmpint (first.status, ==, 0);
+  g_assert_cmpstr (first.err, ==, "");
+  g_assert_nonnull (strstr (first.out, "fakesrc num-buffers=5"));
+  g_assert_null (strstr (first.out, "how many"));
+  g_assert_cmpstr (again.out, ==, first.out);
+  g_assert_nonnull (strstr (changed.out, "serial=true"));
+  g_assert_nonnull (strstr (changed.out, "memory=3GiB"));
+}
+
+static void
+test_file_and_variables (void)
+{
+  char *folder = folder_new ();
+  g_autofree char *path = g_build_filename (folder, "my pipeline.hr", NULL);
+
+  g_assert_true (g_file_set_contents (
+      path, "# five or N\nfakesrc num-buffers=${N:-5}\n  ! fakesink # the end\n", -1, NULL));
+  {
+    g_auto (Result) result = launch ("-f", path);
+    g_auto (Result) defined = launch ("-f", path, "-D", "N=7");
+
+    g_assert_cmpint (result.status, ==, 0);
+    assert_last_line (&result, "done: 5 samples, none skipped");
+    assert_last_line (&defined, "done: 7 samples, none skipped");
+  }
+  folder_remove (folder);
+}
+
+/* the name of a value with blanks survives the shell */
+static void
+test_blanks (void)
+{
+  char *folder = folder_new ();
+  g_autofree char *path = g_build_filename (folder, "two words", NULL);
+  g_autofree char *argument = g_strconcat ("location=", path, NULL);
+  g_auto (Result) result = launch ("fakesrc", "num-buffers=3", "size=5", "!", "filesink", argument);
+  g_autofree char *content = NULL;
+  gsize length;
+
+  g_assert_cmpint (result.status, ==, 0);
+  g_assert_true (g_file_get_contents (path, &content, &length, NULL));
+  g_assert_cmpuint (length, ==, 15);
+  folder_remove (folder);
+}
+
+static JsonObject *
+parse_stats (const Result *result, JsonNode **node)
+{
+  g_autoptr (GError) error = NULL;
+
+  /* one line */
+  g_assert_true (strchr (result->out, '\n') == result->out + strlen (result->out) - 1);
+  *node = json_from_string (result->out, &error);
+  g_assert_no_error (error);
+  return json_node_get_object (*node);
+}
+
+static void
+assert_members (JsonObject *object, const char *names)
+{
+  g_auto (GStrv) parts = g_strsplit (names, " ", -1);
+
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (!json_object_has_member (object, parts[i]))
+      g_error ("no member \"%s\"", parts[i]);
+}
+
+static void
+test_stats (void)
+{
+  g_auto (Result) result =
+      launch ("--stats=json", "--on-error=skip", "--checksum",
+              "fakesrc num-buffers=20 ! identity error-every=5 ! batch size=4 ! "
+              "prefetchqueue ! trainsim step-time=1ms");
+  g_autoptr (JsonNode) node = NULL;
+  JsonObject *stats = parse_stats (&result, &node);
+  JsonArray *elements;
+
+  g_assert_cmpint (result.status, ==, 3);
+  assert_members (stats,
+                  "status exit steps samples images skipped dropped wait_ratio prepare_s "
+                  "transfer_s train_s cold_start_s wall_s cpu_s images_per_s cpu_ms_per_image "
+                  "peak_rss_bytes sha256 bottleneck elements");
+  g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 3);
+  g_assert_cmpint (json_object_get_int_member (stats, "steps"), ==, 5);
+  g_assert_cmpint (json_object_get_int_member (stats, "samples"), ==, 16);
+  g_assert_cmpint (
+      json_object_get_int_member (json_object_get_object_member (stats, "skipped"), "other"), ==,
+      4);
+  g_assert_cmpuint (strlen (json_object_get_string_member (stats, "sha256")), ==, 64);
+  assert_members (json_object_get_object_member (stats, "bottleneck"), "element kind");
+  elements = json_object_get_array_member (stats, "elements");
+  g_assert_cmpuint (json_array_get_length (elements), ==, 5);
+  for (guint i = 0; i < 5; i++) {
+    JsonObject *element = json_array_get_object_element (elements, i);
+
+    assert_members (element, "name factory workers items bytes bytes_copied blocked_in_s working_s "
+                             "blocked_out_s queue");
+    assert_members (json_object_get_object_member (element, "queue"), "mean max bytes");
+  }
+}
+
+static void
+test_stats_of_failure (void)
+{
+  g_auto (Result) failed = launch ("--stats=json", "fakesrc ! identity error-after=2 ! fakesink");
+  g_auto (Result) unstarted =
+      launch ("--stats=json", "fakesrc ! filesink location=/does/not/exist");
+  g_auto (Result) text =
+      launch ("--progress", "--stats", "fakesrc num-buffers=3 ! fakesink name=end");
+  g_autoptr (JsonNode) node = NULL;
+  g_autoptr (JsonNode) second = NULL;
+  JsonObject *stats = parse_stats (&failed, &node);
+
+  g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 1);
+  g_assert_cmpstr (json_object_get_string_member (stats, "status"), ==, "failed");
+  stats = parse_stats (&unstarted, &second);
+  g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 1);
+  g_assert_nonnull (strstr (text.out, "\nsamples                                  3\n"));
+  g_assert_nonnull (strstr (text.out, "\nelements.end.items                       3\n"));
+}
+
+static char *
+checksum_of (const char *option, const char *text)
+{
+  g_auto (Result) result = launch ("--stats=json", "--checksum", option, text);
+  g_autoptr (JsonNode) node = NULL;
+  JsonObject *stats = parse_stats (&result, &node);
+
+  g_assert_cmpint (result.status, ==, 0);
+  return g_strdup (json_object_get_string_member (stats, "sha256"));
+}
+
+static void
+test_settings (void)
+{
+  const char *text = "fakesrc num-buffers=100 ! identity workers=3 ! batch size=8 ! fakesink";
+  g_autofree char *reference = checksum_of ("--serial", text);
+  const char *options[] = { "--memory=1", "--cpus=1", "--limit=100", "--quiet" };
+  g_auto (Result) limited = launch ("--limit", "17", "fakesrc ! batch size=8 ! fakesink");
+  g_auto (Result) pulled = launch ("--limit=17", "fakesrc ! appsink");
+
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
+    g_autofree char *sha256 = checksum_of (options[i], text);
+
+    g_assert_cmpstr (sha256, ==, reference);
+  }
+  assert_last_line (&limited, "done: 3 batches, 17 samples, none skipped");
+  assert_last_line (&pulled, "done: 17 samples, none skipped");
+}
+
+static void
+test_dot (void)
+{
+  char *folder = folder_new ();
+  g_autofree char *path = g_build_filename (folder, "graph.dot", NULL);
+  g_auto (Result) result = launch ("--dot", path, "fakesrc num-buffers=1 ! fakesink name=end");
+  g_auto (Result) out = launch ("--dot=-", "--print", "fakesrc num-buffers=1 ! fakesink name=end");
+  g_auto (Result) bad = launch ("--dot=/does/not/exist", "fakesrc num-buffers=1 ! fakesink");
+  g_autofree char *content = NULL;
+
+  g_assert_cmpint (result.status, ==, 0);
+  g_assert_true (g_file_get_contents (path, &content, NULL, NULL));
+  g_assert_true (g_str_has_prefix (content, "digraph"));
+  g_assert_nonnull (strstr (content, "end"));
+  g_assert_true (g_str_has_prefix (out.out, "digraph"));
+  g_assert_cmpint (bad.status, ==, 1);
+  folder_remove (folder);
+}
+
+static void
+test_version_and_help (void)
+{
+  g_auto (Result) version = launch ("--version");
+  g_auto (Result) help = launch ("--help");
+
+  g_assert_cmpint (version.status, ==, 0);
+  g_assert_true (g_str_has_prefix (version.out, "hr-launch "));
+  g_assert_cmpint (help.status, ==, 0);
+  g_assert_nonnull (strstr (help.out, "--stats"));
+  g_assert_nonnull (strstr (help.out, "Exit status"));
+}
+
+static void
+test_stdout_full (void)
+{
+  g_autofree char *command = g_strdup_printf (
+      "'%s' -q --stats=json 'fakesrc num-buffers=1 ! fakesink' >/dev/full", HR_LAUNCH);
+  int status = system (command);
+
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 1);
+}
+
+/* ---- a run that goes on until somebody stops it ---- */
+
+typedef struct {
+  GPid pid;
+  int err; /* to read from */
+  GString *text;
+} Child;
+
+static Child
+spawn (int err_fd, const char *const *arguments)
+{
+  g_autoptr (GPtrArray) argv = g_ptr_array_new ();
+  g_autoptr (GError) error = NULL;
+  Child child = { .err = -1, .text = g_string_new (NULL) };
+  int pipe_fds[2] = { -1, err_fd };
+
+  g_ptr_array_add (argv, (gpointer)HR_LAUNCH);
+  for (guint i = 0; arguments[i] != NULL; i++)
+    g_ptr_array_add (argv, (gpointer)arguments[i]);
+  g_ptr_array_add (argv, NULL);
+  if (err_fd < 0)
+    g_assert_cmpint (pipe (pipe_fds), ==, 0);
+  g_spawn_async_with_fds (NULL, (char **)argv->pdata, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL,
+                          &child.pid, -1, -1, pipe_fds[1], &error);
+  g_assert_no_error (error);
+  close (pipe_fds[1]);
+  child.err = pipe_fds[0];
+  return child;
+}
+
+/* reads until @text has come; FALSE at the end */
+static gboolean
+read_until (Child *child, const char *text)
+{
+  char buffer[4096];
+
+  while (text == NULL || strstr (child->text->str, text) == NULL) {
+    gssize n = read (child->err, buffer, sizeof buffer);
+
+    if (n <= 0) /* a terminal without a writer says EIO */
+      return FALSE;
+    g_string_append_len (child->text, buffer, n);
+  }
+  return TRUE;
+}
+
+static int
+reap (Child *child)
+{
+  int status;
+
+  read_until (child, NULL);
+  g_assert_cmpint (waitpid (child->pid, &status, 0), ==, child->pid);
+  close (child->err);
+  g_assert_true (WIFEXITED (status));
+  return WEXITSTATUS (status);
+}
+
+static void
+test_signal (gconstpointer data)
+{
+  int signal_number = GPOINTER_TO_INT (data);
+  Child child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
+                                                  "fakesrc interval=1ms ! identity "
+                                                  "error-every=2 ! fakesink",
+                                                  NULL });
+
+  /* it runs */
+  g_assert_true (read_until (&child, "skipped: "));
+  kill (child.pid, signal_number);
+  g_assert_cmpint (reap (&child), ==, 128 + signal_number);
+  g_assert_nonnull (strstr (child.text->str, signal_number == SIGINT
+                                                 ? "\nstopped by SIGINT after "
+                                                 : "\nstopped by SIGTERM after "));
+  g_assert_nonnull (strstr (child.text->str, "\nbottleneck: "));
+  g_string_free (child.text, TRUE);
+}
+
+/* asleep in an element, and in serial mode: it stops all the same */
+static void
+test_signal_while_asleep (gconstpointer serial)
+{
+  Child child = spawn (-1, (const char *const[]){ "-v", serial != NULL ? "--serial" : "--quiet",
+                                                  "fakesrc ! identity sleep=1h ! fakesink", NULL });
+
+  g_assert_true (read_until (&child, "fakesrc"));
+  kill (child.pid, SIGINT);
+  g_assert_cmpint (reap (&child), ==, 130);
+  g_string_free (child.text, TRUE);
+}
+
+static void
+test_bar (void)
+{
+  int terminal = posix_openpt (O_RDWR | O_NOCTTY | O_CLOEXEC);
+  Child child;
+  int slave;
+
+  if (terminal < 0 || grantpt (terminal) < 0 || unlockpt (terminal) < 0) {
+    g_test_skip ("no terminals here");
+    return;
+  }
+  slave = open (ptsname (terminal), O_RDWR | O_NOCTTY | O_CLOEXEC);
+  g_assert_cmpint (slave, >=, 0);
+  child = spawn (
+      slave, (const char *const[]){ "--limit=100000", "fakesrc interval=1ms ! fakesink", NULL });
+  child.err = terminal;
+  g_assert_true (read_until (&child, "] "));
+  g_assert_true (read_until (&child, "samples/s"));
+  g_assert_true (read_until (&child, "\r\033[K["));
+  kill (child.pid, SIGINT);
+  g_assert_cmpint (reap (&child), ==, 130);
+  /* nothing of the bar is left in front of the summary */
+  g_assert_nonnull (strstr (child.text->str, "\r\033[Kelement "));
+  g_string_free (child.text, TRUE);
+}
+
+static void
+test_no_bar_elsewhere (void)
+{
+  g_auto (Result) result = launch ("fakesrc num-buffers=400 interval=1ms ! fakesink");
+  g_auto (Result) forced =
+      launch ("--progress=bar", "fakesrc num-buffers=600 interval=1ms ! fakesink");
+
+  g_assert_null (strchr (result.err, '\r'));
+  g_assert_nonnull (strstr (forced.err, "\r\033[K"));
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/hr-launch/done", test_done);
+  g_test_add_func ("/hr-launch/failed", test_failed);
+  g_test_add_func ("/hr-launch/usage", test_usage);
+  g_test_add_func ("/hr-launch/skipped", test_skipped);
+  g_test_add_func ("/hr-launch/print", test_print);
+  g_test_add_func ("/hr-launch/file-and-variables", test_file_and_variables);
+  g_test_add_func ("/hr-launch/blanks", test_blanks);
+  g_test_add_func ("/hr-launch/stats", test_stats);
+  g_test_add_func ("/hr-launch/stats-of-failure", test_stats_of_failure);
+  g_test_add_func ("/hr-launch/settings", test_settings);
+  g_test_add_func ("/hr-launch/dot", test_dot);
+  g_test_add_func ("/hr-launch/version-and-help", test_version_and_help);
+  g_test_add_func ("/hr-launch/stdout-full", test_stdout_full);
+  g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
+  g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
+  g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);
+  g_test_add_data_func ("/hr-launch/asleep-serial", "serial", test_signal_while_asleep);
+  g_test_add_func ("/hr-launch/bar", test_bar);
+  g_test_add_func ("/hr-launch/no-bar-elsewhere", test_no_bar_elsewhere);
+  return g_test_run ();
+}
