@@ -66,24 +66,6 @@ test_any (void)
   hr_harness_assert_no_leaks ();
 }
 
-/* the shorter input says when it is over, also when the longer never ends */
-static void
-test_zip_ends (void)
-{
-  g_autoptr (GArray) first =
-      collect ("join name=j ! appsink fakesrc num-buffers=30 size=1 ! j. fakesrc size=2 ! j.");
-  g_autoptr (GArray) second =
-      collect ("join name=j ! appsink fakesrc size=1 ! j. fakesrc num-buffers=30 size=2 ! j.");
-  g_autoptr (GArray) none =
-      collect ("join name=j ! appsink fakesrc size=1 ! j. fakesrc num-buffers=0 size=2 ! j.");
-
-  g_assert_cmpuint (first->len, ==, 30);
-  g_assert_cmpuint (count (first, 1), ==, 30);
-  g_assert_cmpuint (second->len, ==, 30);
-  g_assert_cmpuint (none->len, ==, 0);
-  hr_harness_assert_no_leaks ();
-}
-
 /* gives each buffer a further field */
 static gboolean
 label_process (gconstpointer self G_GNUC_UNUSED, gpointer worker G_GNUC_UNUSED, HrBuffer *in,
@@ -103,6 +85,42 @@ typedef struct {
 
 HR_ELEMENT (label, Label, .summary = "Test: add a label", .gives = "label",
             .parallel = HR_PARALLEL_YES, .process = label_process)
+
+/* zip refuses a field that two inputs bring, so the second branch drops its own */
+static gboolean
+rename_process (gconstpointer self G_GNUC_UNUSED, gpointer worker G_GNUC_UNUSED, HrBuffer *in,
+                HrOut *out, GError **error G_GNUC_UNUSED)
+{
+  in = hr_buffer_make_writable (in);
+  hr_buffer_remove (in, "bytes");
+  hr_buffer_set_string (in, "other", "x");
+  hr_out_push (out, in);
+  return TRUE;
+}
+
+HR_ELEMENT (renamer, Label, .summary = "Test: other instead of bytes", .needs = "bytes",
+            .takes = "bytes", .gives = "other", .process = rename_process)
+
+/* the shorter input says when it is over, also when the longer never ends */
+static void
+test_zip_ends (void)
+{
+  g_autoptr (GArray) first =
+      collect ("join name=j ! appsink fakesrc num-buffers=30 size=1 ! j. fakesrc size=2 ! "
+               "renamer ! j.");
+  g_autoptr (GArray) second =
+      collect ("join name=j ! appsink fakesrc size=1 ! j. fakesrc num-buffers=30 size=2 ! "
+               "renamer ! j.");
+  g_autoptr (GArray) none =
+      collect ("join name=j ! appsink fakesrc size=1 ! j. fakesrc num-buffers=0 size=2 ! "
+               "renamer ! j.");
+
+  g_assert_cmpuint (first->len, ==, 30);
+  g_assert_cmpuint (count (first, 1), ==, 30);
+  g_assert_cmpuint (second->len, ==, 30);
+  g_assert_cmpuint (none->len, ==, 0);
+  hr_harness_assert_no_leaks ();
+}
 
 static void
 test_zip_merges (gconstpointer workers)
@@ -145,6 +163,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   hr_registry_add (&hr_element_label);
+  hr_registry_add (&hr_element_renamer);
   g_test_add_func ("/join/concat", test_concat);
   g_test_add_func ("/join/any", test_any);
   g_test_add_func ("/join/zip-ends", test_zip_ends);
