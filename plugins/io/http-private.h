@@ -32,6 +32,7 @@ struct _HrHttp {
   GPtrArray *idle;   /* easy handles */
   GPtrArray *broken; /* transfers that failed in hr_http_resume() */
   guint n_running;
+  guint n_ended; /* requests, ever */
   gint64 now;    /* monotonic, nanoseconds */
   gint64 lost;   /* time between polls: the client's clock is now - lost */
   gint64 polled; /* end of the last poll */

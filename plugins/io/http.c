@@ -159,6 +159,7 @@ end_request (Transfer *transfer, GError *error)
       error->message = message;
     }
   }
+  transfer->http->n_ended++;
   request->done (request, error);
   transfer_free (transfer);
 }
@@ -350,6 +351,7 @@ gboolean
 hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
 {
   struct curl_waitfd extra = { .fd = wake_fd, .events = CURL_WAIT_POLLIN };
+  guint n_ended = http->n_ended;
   gint64 next, due, wait;
   int running;
 
@@ -366,6 +368,8 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
   wait = timeout_ms < 0 ? 3600 * 1000 : timeout_ms;
   if (next < G_MAXINT64)
     wait = CLAMP ((next - http->now) / HR_MSEC_NS + 1, 0, wait);
+  if (http->n_ended != n_ended) /* something has happened already */
+    wait = 0;
   if (!check_multi (curl_multi_poll (http->multi, &extra, wake_fd >= 0, wait, NULL), error))
     return FALSE;
   read_clock (http);

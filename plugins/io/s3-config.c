@@ -1,6 +1,7 @@
 /* s3-config.c: which server, whose credentials, what URL a key has */
 #include "s3-config.h"
 #include "hr-error.h"
+#include "hr-sync.h"
 #include "s3-profile.h"
 #include "sigv4.h"
 #include <string.h>
@@ -25,8 +26,8 @@ struct _HrS3Config {
   char *ca_bundle;
   HrSigv4Keys *keys;
 
-  GMutex lock; /* for what follows */
-  guint state; /* changes with what follows */
+  HrMutex lock; /* for what follows */
+  guint state;  /* changes with what follows */
   Credentials credentials;
   GHashTable *regions; /* of buckets */
   gint64 skew;         /* server's clock - ours */
@@ -150,7 +151,7 @@ hr_s3_config_new (const HrS3Settings *settings, GError **error)
   const char *endpoint;
 
   config->ref_count = 1;
-  g_mutex_init (&config->lock);
+  hr_mutex_init (&config->lock);
   config->keys = hr_sigv4_keys_new ();
   config->regions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   config->profile = settings->profile && *settings->profile ? g_strdup (settings->profile) : NULL;
@@ -198,7 +199,7 @@ hr_s3_config_unref (HrS3Config *config)
   credentials_clear (&config->credentials);
   g_hash_table_unref (config->regions);
   hr_sigv4_keys_free (config->keys);
-  g_mutex_clear (&config->lock);
+  hr_mutex_clear (&config->lock);
   g_free (config);
 }
 
@@ -213,10 +214,10 @@ hr_s3_config_get_region (HrS3Config *config, const char *bucket)
 {
   char *region;
 
-  g_mutex_lock (&config->lock);
+  hr_mutex_lock (&config->lock);
   region = bucket ? g_hash_table_lookup (config->regions, bucket) : NULL;
   region = g_strdup (region ? region : config->region);
-  g_mutex_unlock (&config->lock);
+  hr_mutex_unlock (&config->lock);
   return region;
 }
 
@@ -312,13 +313,13 @@ hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
   gint64 skew;
   guint state;
 
-  g_mutex_lock (&config->lock);
+  hr_mutex_lock (&config->lock);
   used.access_key = g_strdup (config->credentials.access_key);
   used.secret_key = g_strdup (config->credentials.secret_key);
   used.session_token = g_strdup (config->credentials.session_token);
   skew = config->skew;
   state = config->state;
-  g_mutex_unlock (&config->lock);
+  hr_mutex_unlock (&config->lock);
   if (config->anonymous)
     return state;
 
@@ -356,7 +357,7 @@ hr_s3_config_refresh (HrS3Config *config, guint used)
   if (!profile || config->anonymous)
     return FALSE;
   find_credentials (config, profile, &found);
-  g_mutex_lock (&config->lock);
+  hr_mutex_lock (&config->lock);
   if (found.access_key && !same_credentials (&found, &config->credentials)) {
     Credentials old = config->credentials;
 
@@ -365,7 +366,7 @@ hr_s3_config_refresh (HrS3Config *config, guint used)
     config->state++;
   }
   changed = config->state != used;
-  g_mutex_unlock (&config->lock);
+  hr_mutex_unlock (&config->lock);
   return changed;
 }
 
@@ -374,13 +375,13 @@ hr_s3_config_set_region (HrS3Config *config, guint used, const char *bucket, con
 {
   gboolean changed;
 
-  g_mutex_lock (&config->lock);
+  hr_mutex_lock (&config->lock);
   if (g_strcmp0 (g_hash_table_lookup (config->regions, bucket), region) != 0) {
     g_hash_table_insert (config->regions, g_strdup (bucket), g_strdup (region));
     config->state++;
   }
   changed = config->state != used;
-  g_mutex_unlock (&config->lock);
+  hr_mutex_unlock (&config->lock);
   return changed;
 }
 
@@ -390,12 +391,12 @@ hr_s3_config_set_clock (HrS3Config *config, guint used, gint64 server_time)
   gint64 skew = server_time - g_get_real_time () / G_USEC_PER_SEC;
   gboolean changed;
 
-  g_mutex_lock (&config->lock);
+  hr_mutex_lock (&config->lock);
   if (ABS (skew - config->skew) > SKEW_SECONDS) {
     config->skew = skew;
     config->state++;
   }
   changed = config->state != used;
-  g_mutex_unlock (&config->lock);
+  hr_mutex_unlock (&config->lock);
   return changed;
 }

@@ -1,13 +1,14 @@
 /* sigv4.c: signs requests with AWS Signature Version 4, on GLib's HMAC.
  * Source: "Signature Version 4 signing process", AWS documentation; vectors in tests/io/sigv4.c. */
 #include "sigv4.h"
+#include "hr-sync.h"
 #include <string.h>
 #include <time.h>
 
 #define KEY_BYTES 32
 
 struct _HrSigv4Keys {
-  GMutex lock;
+  HrMutex lock;
   char *scope; /* date/region/service */
   char *secret;
   guint8 key[KEY_BYTES];
@@ -93,14 +94,14 @@ hr_sigv4_keys_new (void)
 {
   HrSigv4Keys *keys = g_new0 (HrSigv4Keys, 1);
 
-  g_mutex_init (&keys->lock);
+  hr_mutex_init (&keys->lock);
   return keys;
 }
 
 void
 hr_sigv4_keys_free (HrSigv4Keys *keys)
 {
-  g_mutex_clear (&keys->lock);
+  hr_mutex_clear (&keys->lock);
   g_free (keys->scope);
   g_free (keys->secret);
   g_free (keys);
@@ -137,7 +138,7 @@ get_key (HrSigv4Keys *keys, const HrSigv4Request *request, const char *date, con
     derive_key (request, date, key);
     return;
   }
-  g_mutex_lock (&keys->lock);
+  hr_mutex_lock (&keys->lock);
   if (g_strcmp0 (keys->scope, scope) != 0 || g_strcmp0 (keys->secret, request->secret_key) != 0) {
     derive_key (request, date, keys->key);
     g_free (keys->scope);
@@ -146,7 +147,7 @@ get_key (HrSigv4Keys *keys, const HrSigv4Request *request, const char *date, con
     keys->secret = g_strdup (request->secret_key);
   }
   memcpy (key, keys->key, KEY_BYTES);
-  g_mutex_unlock (&keys->lock);
+  hr_mutex_unlock (&keys->lock);
 }
 
 /* by the name alone: ':' sorts behind '-' and the digits, so comparing whole lines is wrong */

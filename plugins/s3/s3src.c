@@ -205,9 +205,7 @@ s3src_check (gconstpointer self, GError **error)
 
 static const char *const examples[] = {
   "s3src location=s3://demo/train/ ! jsonlparse ! fakesink",
-  "s3src location=s3://demo/train/*.jsonl endpoint=http://127.0.0.1:9000 no-sign-request=true "
-  "! fakesink",
-  NULL
+  "s3src location=s3://demo/train/*.jsonl part-bytes=8MiB read-ahead=7 ! fakesink", NULL
 };
 
 HR_ELEMENT (
