@@ -359,7 +359,8 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
                          "a pipeline runs once; make a new one of the same text");
     return FALSE;
   }
-  pipeline->pid = getpid ();
+  /* stop() may already be called from another thread */
+  __atomic_store_n (&pipeline->pid, getpid (), __ATOMIC_RELAXED);
   pipeline->started_at = hr_now ();
   pipeline->cpu_at_start = cpu_time ();
   for (guint i = 0; i < pipeline->elements->len; i++)
@@ -414,8 +415,11 @@ end_pulling (HrPipeline *pipeline)
 void
 hr_pipeline_stop (HrPipeline *pipeline)
 {
+  pid_t pid;
+
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  if (pipeline->pid != 0 && pipeline->pid != getpid ())
+  pid = __atomic_load_n (&pipeline->pid, __ATOMIC_RELAXED);
+  if (pid != 0 && pid != getpid ())
     return; /* its threads are in another process */
   hr_mutex_lock (&pipeline->lock);
   if (pipeline->state != HR_STATE_RUNNING) {
