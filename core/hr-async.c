@@ -104,7 +104,6 @@ hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
     buffer = ticket->buffer = hr_buffer_make_writable (ticket->buffer);
     buffer->number = ticket->like.number;
     buffer->sample = ticket->like.sample;
-    buffer->segment = ticket->like.segment;
     buffer->epoch = ticket->like.epoch;
   }
   give_back (ticket);
@@ -120,8 +119,8 @@ ask_for (HrTicket *ticket, guint64 bytes)
   HrRun *run = async->worker->run;
 
   ticket->waiter = (HrGateWaiter){
-    .number = ticket->like.sample >= 0 ? ticket->like.sample : hr_steps_get_next (run->pipeline->steps),
-    .segment = ticket->like.segment,
+    .number = ticket->like.sample >= 0 ? ticket->like.sample : hr_run_get_next (run),
+    .segment = run->segment,
     .amount = bytes,
     .bell = &run->bell,
   };
@@ -231,7 +230,7 @@ admit (HrAsync *async, HrBuffer *in)
 
   ticket->async = async;
   ticket->buffer = in;
-  ticket->like = (HrBuffer){ .number = in->number, .sample = in->sample, .segment = in->segment, .epoch = in->epoch };
+  ticket->like = (HrBuffer){ .number = in->number, .sample = in->sample, .epoch = in->epoch };
   ticket->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
   g_queue_push_tail (&async->tickets, ticket);
   if (in->flags & HR_BUFFER_HOLE) {
@@ -252,12 +251,14 @@ go_on (HrAsync *async)
 
   for (guint i = 0; i < async->waiting->len;) {
     HrTicket *ticket = async->waiting->pdata[i];
+    guint left;
 
     if (!hr_gate_is_granted (gate (async), &ticket->waiter)) {
       i++;
       continue;
     }
     g_ptr_array_remove_index (async->waiting, i);
+    left = async->waiting->len;
     ticket->granted += ticket->waiter.amount;
     if (ticket->state == TICKET_GROWING) {
       ticket->state = TICKET_FLYING;
@@ -265,6 +266,8 @@ go_on (HrAsync *async)
     } else {
       submit (ticket);
     }
+    if (async->waiting->len < left) /* it has finished others that waited, and the places have changed */
+      i = 0;
   }
 }
 

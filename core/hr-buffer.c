@@ -95,7 +95,6 @@ copy_header (const HrBuffer *buffer)
   copy->sample = buffer->sample;
   copy->epoch = buffer->epoch;
   copy->flags = buffer->flags;
-  copy->segment = buffer->segment;
   copy->origin = buffer->origin != NULL ? hr_origin_ref (buffer->origin) : NULL;
   copy->error = buffer->error != NULL ? g_error_copy (buffer->error) : NULL;
   return copy;

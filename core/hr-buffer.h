@@ -104,7 +104,6 @@ struct _HrBuffer {
   guint flags;
   /*< private >*/
   gint ref_count;
-  guint segment; /* how many unordered elements it has passed */
   guint n_fields;
   guint n_room;
   struct _HrField *fields;

@@ -58,6 +58,8 @@ look_at_worker (HrElement *element, HrWorker *worker, Stand *stand)
 
   switch (wait) {
   case HR_WAIT_OUTPUT:
+    if (link == NULL) /* it waits for something else by now */
+      return MOVES;
     stand->element = link->to;
     stand->why = "waits for room in front of";
     return hr_link_is_full (link) ? STUCK : MOVES;
@@ -68,7 +70,9 @@ look_at_worker (HrElement *element, HrWorker *worker, Stand *stand)
     stand->why = "waits for the output of";
     return hr_link_is_empty (link) ? WAITS_INPUT : hr_link_is_shut (link) ? IDLE : MOVES;
   case HR_WAIT_RELEASE:
-    if (hr_steps_get_next (element->pipeline->steps) < hr_steps_get_released (element->pipeline->steps, &sink))
+    if (link == NULL
+        || __atomic_load_n (&link->next_number, __ATOMIC_RELAXED)
+               < hr_steps_get_released (element->pipeline->steps, &sink))
       return MOVES;
     stand->element = sink_of (element->pipeline, sink);
     stand->why = "waits until the next step is asked for by";

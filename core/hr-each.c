@@ -36,7 +36,6 @@ hr_each_begin (HrWorker *worker, HrBuffer *in)
   HrList *list;
 
   worker->out->sample = sample->sample;
-  worker->out->segment = sample->segment;
   if (def->prepare != NULL && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
     end_with_hole (worker, sample, NULL, error);
     return NULL;
@@ -98,7 +97,6 @@ hr_each_member (HrWorker *worker, HrSplit *split, guint index)
   if (get_failed_at (split) < index || hr_run_is_closed (run))
     return;
   out->sample = split->sample->sample;
-  out->segment = split->sample->segment;
   if (split->members[index] == NULL) {
     set_failed (split, index, g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
                                            "member %u of \"%s\" is no tensor", index, run->def->each_field));

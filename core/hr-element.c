@@ -42,6 +42,9 @@ enum { COMMON_NAME = 0, COMMON_MAX_ERRORS = 7 };
 
 static GObjectClass *parent_class;
 
+/* the scheduler's; absent in a core without one */
+#pragma weak hr_element_live_changed
+
 static gboolean
 is_frozen (HrElement *element)
 {
@@ -94,7 +97,7 @@ check_common (const HrProp *prop, const char *value, HrParseError *code, char **
 static void
 changed (HrElement *element, const HrProp *prop)
 {
-  if ((prop->flags & HR_PROP_LIVE) != 0 && is_frozen (element))
+  if ((prop->flags & HR_PROP_LIVE) != 0 && is_frozen (element) && hr_element_live_changed != NULL)
     hr_element_live_changed (element);
 }
 

@@ -9,7 +9,7 @@ typedef struct _HrGateWaiter HrGateWaiter;
 /* A request; it lives with who waits. Woken through one of @cond and @bell when it is granted. */
 struct _HrGateWaiter {
   gint64 number;  /* of the sample; the lowest waiter is served first */
-  guint segment;  /* unordered elements passed; later ones are served first */
+  guint segment;  /* see hr-steps.h; later ones are served first */
   guint64 amount;
   HrCond *cond;
   HrBell *bell;

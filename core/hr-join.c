@@ -12,7 +12,7 @@ HrBuffer *
 hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
 {
   HrRun *run = worker->run;
-  HrBuffer like = { .number = in[0]->number, .sample = in[0]->sample, .segment = in[0]->segment, .epoch = in[0]->epoch };
+  HrBuffer like = { .number = in[0]->number, .sample = in[0]->sample, .epoch = in[0]->epoch };
   g_autoptr (HrOrigin) origin = NULL;
   HrBuffer *merged;
   GError *error = NULL, *hole = NULL;
@@ -47,7 +47,6 @@ hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
   merged = hr_buffer_make_writable (merged);
   merged->number = like.number;
   merged->sample = like.sample;
-  merged->segment = like.segment;
   merged->epoch = like.epoch;
   return merged;
 }

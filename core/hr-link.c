@@ -104,15 +104,14 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
     gint64 before = buffer->sample;
 
     buffer = hr_buffer_make_writable (buffer);
-    buffer->number = link->next_number++;
+    buffer->number = link->next_number;
+    __atomic_store_n (&link->next_number, link->next_number + 1, __ATOMIC_RELAXED);
     if (link->stamp == HR_STAMP_SAMPLES) {
       buffer->sample = buffer->number;
-      hr_steps_set_next (pipeline->steps, buffer->number + 1);
     } else if (link->stamp == HR_STAMP_JOINED) {
-      buffer->sample = buffer->number;
+      buffer->sample = buffer->number * link->group;
     } else if (link->stamp == HR_STAMP_AGAIN && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
       buffer->sample = buffer->number * link->group;
-      buffer->segment = link->segment + 1;
       hr_steps_left (pipeline->steps, link->segment, before);
     }
   }
@@ -130,7 +129,8 @@ limit_reached (const HrLink *link)
 {
   guint64 limit = link->from->pipeline->settings.limit;
 
-  return link->stamp == HR_STAMP_SAMPLES && limit > 0 && (guint64) link->next_number >= limit;
+  return (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
+         && (guint64) link->next_number * link->group >= limit;
 }
 
 /* Unlocks. Conditions live as long as the pipeline, so they are signalled without the lock. */
@@ -160,7 +160,7 @@ unlock_and_tell_consumer (HrLink *link, guint n_new)
 static gboolean
 nobody_wants_it (HrLink *link, HrRun *run)
 {
-  return link->closed || hr_run_is_closed (run);
+  return link->closed || link->ended || hr_run_is_closed (run);
 }
 
 /* with the lock; waits until the next sample may be started */
@@ -200,6 +200,17 @@ wait_room (HrLink *link, guint *n_new)
   hr_worker_end_wait (hr_worker_self);
 }
 
+/* that was the last sample that anybody wants */
+static void
+end_at_limit (HrLink *link)
+{
+  HrElement *from = link->from;
+
+  hr_run_close (from->run);
+  if (from->def->pushable) /* it has no thread that would leave */
+    hr_link_end (link);
+}
+
 gboolean
 hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
 {
@@ -230,13 +241,51 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
     }
     accept (link, buffers[i++], bytes);
     n_new++;
+    enough = limit_reached (link);
   }
   unlock_and_tell_consumer (link, n_new);
   for (; i < n; i++)
     hr_buffer_unref (buffers[i]);
   if (enough)
-    hr_run_close (run);
+    end_at_limit (link);
   return wanted;
+}
+
+guint
+hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n)
+{
+  guint n_new = 0;
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  if (nobody_wants_it (link, link->from->run)) {
+    hr_mutex_unlock (&link->lock);
+    for (guint i = 0; i < n; i++)
+      hr_buffer_unref (buffers[i]);
+    return n;
+  }
+  for (; n_new < n; n_new++) {
+    gsize bytes = hr_buffer_get_n_bytes (buffers[n_new]);
+
+    if (!has_room (link, bytes)) {
+      link->wanted_bytes = bytes;
+      break;
+    }
+    accept (link, buffers[n_new], bytes);
+  }
+  unlock_and_tell_consumer (link, n_new);
+  return n_new;
+}
+
+void
+hr_link_wait_room (HrLink *link)
+{
+  guint none = 0;
+
+  hr_mutex_lock (&link->lock);
+  while (!has_room (link, link->wanted_bytes) && !nobody_wants_it (link, link->from->run))
+    wait_room (link, &none);
+  hr_mutex_unlock (&link->lock);
 }
 
 gboolean
@@ -253,9 +302,13 @@ hr_link_try_push (HrLink *link, HrBuffer *buffer)
     return TRUE;
   }
   if (!has_room (link, bytes)) {
+    gboolean was_filling = link->min_fill > 0;
+
     link->min_fill = 0;
     link->from_bell = TRUE;
     hr_mutex_unlock (&link->lock);
+    if (was_filling)
+      hr_cond_broadcast (&link->not_empty);
     return FALSE;
   }
   accept (link, buffer, bytes);
@@ -419,13 +472,15 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
 
     if (hr_run_is_closed (run) || (link->ended && link->count == 0 && !may_help (link)))
       break;
-    if (worker >= hr_run_get_n_workers (run)) { /* one too many since workers was lowered */
-      hr_cond_wait (&link->parked, &link->lock);
-      continue;
-    }
     if (link->splits.length > 0) {
       hr_mutex_unlock (&link->lock);
       return HR_POP_SPLIT;
+    }
+    /* One too many since workers was lowered. Not before the members are taken: those who stay may all
+     * wait for bytes of later samples. */
+    if (worker >= hr_run_get_n_workers (run)) {
+      hr_cond_wait (&link->parked, &link->lock);
+      continue;
     }
     if (link->count > 0 && is_warm (link) && window_has_room (link, window)) {
       *ticket = link->popped;

@@ -46,10 +46,11 @@ struct _HrLink {
   gsize bytes;
   guint64 max_items, max_bytes;
   guint min_fill; /* items wanted before the first is popped */
+  gsize wanted_bytes; /* of the buffer that hr_link_push_some() had no room for */
   gboolean ended, closed;
 
   HrStamp stamp;
-  gint64 next_number;
+  gint64 next_number; /* written with the lock, read without too */
   gboolean raw; /* blocks, not samples yet */
   guint group;  /* samples in each buffer */
   guint segment; /* HR_STAMP_AGAIN: the one that ends here */
@@ -74,6 +75,11 @@ void hr_link_drain (HrLink *link);
 
 /* Takes the buffers. Waits for room and for the release of samples. FALSE: nobody wants them. */
 gboolean hr_link_push (HrLink *link, HrBuffer **buffers, guint n);
+/* Takes as many as there is room for, without waiting, or all of them when nobody wants them. Not for
+ * links that stamp samples. Returns how many */
+guint hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n);
+/* until there may be room for another buffer, or nobody wants it */
+void hr_link_wait_room (HrLink *link);
 /* Never waits. FALSE: no room, the buffer stays yours and the producer's bell will ring */
 gboolean hr_link_try_push (HrLink *link, HrBuffer *buffer);
 /* no more will come */

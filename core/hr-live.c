@@ -23,10 +23,15 @@ hr_element_live_changed (HrElement *element)
 {
   HrPipeline *pipeline = element->pipeline;
 
-  if (pipeline == NULL || hr_pipeline_get_state (pipeline) != HR_STATE_RUNNING)
+  if (pipeline == NULL)
     return;
-  /* one change at a time, or two of them would both add the missing workers */
+  /* one change at a time, or two of them would both add the missing workers; none while threads are
+   * being created, and none after all have been joined */
   hr_mutex_lock (&pipeline->live);
+  if (hr_pipeline_get_state (pipeline) != HR_STATE_RUNNING) {
+    hr_mutex_unlock (&pipeline->live);
+    return;
+  }
   raise_workers (element);
   for (guint i = 0; i < element->inputs->len; i++)
     hr_topology_bound_link (element->inputs->pdata[i]);

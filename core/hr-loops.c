@@ -40,6 +40,7 @@ flush_hand (HrOut *out)
   hr_link_deposit (hand->link, hand->ticket, hand->done, out->buffers, n);
   memmove (out->buffers, out->buffers + n, (out->n_buffers - n) * sizeof *out->buffers);
   out->n_buffers -= n;
+  out->first -= MIN (out->first, n);
   hand->ticket += hand->done;
   hand->done = hand->n_out = 0;
 }
@@ -140,6 +141,13 @@ adapt (guint max, gint64 time, guint n)
 }
 
 static void
+flush_all (HrOut *out)
+{
+  hr_link_push (output (out->worker, 0), out->buffers, out->n_buffers);
+  out->n_buffers = 0;
+}
+
+static void
 transform_loop (HrWorker *worker)
 {
   HrRun *run = worker->run;
@@ -149,8 +157,10 @@ transform_loop (HrWorker *worker)
   Hand hand;
   guint max = 1, n;
   gint64 ticket, begin, end, mark = hr_now ();
+  gboolean alone; /* asked once: it may change at any time */
 
-  while ((n = hr_link_pop (link, worker->index, hr_run_get_n_workers (run) == 1 ? max : 1, items, &ticket)) > 0) {
+  while (alone = hr_run_get_n_workers (run) == 1,
+         (n = hr_link_pop (link, worker->index, alone ? max : 1, items, &ticket)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     if (n == HR_POP_SPLIT) {
@@ -160,7 +170,7 @@ transform_loop (HrWorker *worker)
       continue;
     }
     count_items (worker, items, n);
-    if (run->def->each != NULL && hr_run_get_n_workers (run) > 1 && !(items[0]->flags & HR_BUFFER_HOLE)) {
+    if (run->def->each != NULL && !alone && !(items[0]->flags & HR_BUFFER_HOLE)) {
       begin_split (worker, link, items[0], ticket);
       mark = hr_now ();
       count_work (worker, mark - begin);
@@ -180,16 +190,18 @@ transform_loop (HrWorker *worker)
   }
   if (run->def->finish != NULL && !hr_run_is_closed (run)) {
     hr_work_finish (worker);
-    hr_link_push (output (worker, 0), out->buffers, out->n_buffers);
-    out->n_buffers = 0;
+    flush_all (out);
   }
 }
 
 static void
 flush_source (HrOut *out)
 {
-  hr_link_push (output (out->worker, 0), out->buffers, out->n_buffers);
-  out->n_buffers = 0;
+  count_items (out->worker, out->buffers, out->n_buffers);
+  for (guint i = 0; i < out->n_buffers; i++)
+    out->buffers[i]->sample = -1; /* no sample yet; the link says when it becomes one */
+  flush_all (out);
+  out->sample = hr_run_get_next (out->worker->run);
 }
 
 static void
@@ -202,7 +214,6 @@ source_loop (HrWorker *worker)
   out->flush = flush_source;
   while (flow == HR_FLOW_MORE && !hr_run_is_closed (worker->run)) {
     flow = hr_work_create (worker);
-    count_items (worker, out->buffers, out->n_buffers);
     end = hr_now ();
     count_work (worker, end - begin);
     flush_source (out);
@@ -246,13 +257,47 @@ sink_loop (HrWorker *worker)
 
 /* ---- one input, several outputs ---- */
 
+/* Each branch takes what it has room for. We wait only for the one that is furthest behind, so that
+ * what one branch waits for (a join) never depends on another's room for later buffers. */
+static void
+push_to_branches (HrWorker *worker, HrBuffer **items, const guint64 *wanted, guint n)
+{
+  guint n_out = worker->run->element->outputs->len;
+  guint *done = g_newa0 (guint, n_out);
+  HrBuffer **branch = g_newa (HrBuffer *, n);
+
+  for (;;) {
+    guint last = 0;
+
+    for (guint pad = 0; pad < n_out; pad++) {
+      guint n_branch = 0, n_taken;
+
+      for (guint i = done[pad]; i < n; i++)
+        if (wanted[i] & ((guint64) 1 << pad))
+          branch[n_branch++] = hr_buffer_ref (items[i]);
+      n_taken = hr_link_push_some (output (worker, pad), branch, n_branch);
+      for (guint i = n_taken; i < n_branch; i++)
+        hr_buffer_unref (branch[i]);
+      if (n_taken == n_branch)
+        done[pad] = n;
+      for (; n_taken > 0 && done[pad] < n; done[pad]++)
+        n_taken -= (wanted[done[pad]] >> pad) & 1;
+      if (done[pad] < done[last])
+        last = pad;
+    }
+    if (done[last] == n)
+      return;
+    hr_link_wait_room (output (worker, last));
+  }
+}
+
 static void
 route_loop (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrLink *link = input (worker, 0);
   guint n_out = run->element->outputs->len, n;
-  HrBuffer *items[HR_MAX_RUN], **branch = g_newa (HrBuffer *, HR_MAX_RUN);
+  HrBuffer *items[HR_MAX_RUN];
   guint64 wanted[HR_MAX_RUN];
   gint64 ticket, begin, end, mark = hr_now ();
 
@@ -264,14 +309,7 @@ route_loop (HrWorker *worker)
       wanted[i] = run->def->route (run->self, worker->state, items[i], n_out);
     end = hr_now ();
     count_work (worker, end - begin);
-    for (guint pad = 0; pad < n_out; pad++) {
-      guint n_branch = 0;
-
-      for (guint i = 0; i < n; i++)
-        if (wanted[i] & ((guint64) 1 << pad))
-          branch[n_branch++] = hr_buffer_ref (items[i]);
-      hr_link_push (output (worker, pad), branch, n_branch);
-    }
+    push_to_branches (worker, items, wanted, n);
     for (guint i = 0; i < n; i++)
       hr_buffer_unref (items[i]);
     hr_link_settle (link, n);

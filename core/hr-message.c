@@ -25,8 +25,8 @@ hr_message_unref (HrMessage *message)
 }
 
 void
-hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
-                  HrOrigin *origin)
+hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
+                         HrOrigin *origin)
 {
   HrMessage *message = g_new0 (HrMessage, 1);
 
@@ -35,12 +35,19 @@ hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, 
   message->element = element != NULL ? g_strdup (element->common.name) : NULL;
   message->error = error != NULL ? g_error_copy (error) : NULL;
   message->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
-  hr_mutex_lock (&pipeline->lock);
   if (type == HR_MESSAGE_SKIPPED && pipeline->messages.length >= MAX_MESSAGES)
     hr_message_unref (message);
   else
     g_queue_push_tail (&pipeline->messages, message);
   hr_cond_broadcast (&pipeline->changed);
+}
+
+void
+hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
+                  HrOrigin *origin)
+{
+  hr_mutex_lock (&pipeline->lock);
+  hr_pipeline_post_locked (pipeline, type, element, error, origin);
   hr_mutex_unlock (&pipeline->lock);
 }
 

@@ -30,6 +30,8 @@ static void
 advance (HrLink *link, guint n)
 {
   link->emitted += n;
+  if (link->ended) /* surplus workers of an each element leave when the last sample has */
+    hr_cond_broadcast (&link->parked);
   if (link->n_popping > 1 || link->ended)
     hr_cond_broadcast (&link->not_empty);
   else if (link->n_popping == 1 && link->count > 0)
@@ -117,15 +119,25 @@ hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffer
 
 /* ---- samples that several workers share ---- */
 
+static gint
+compare_tickets (gconstpointer a, gconstpointer b, gpointer data G_GNUC_UNUSED)
+{
+  const HrSplit *left = a, *right = b;
+
+  return left->ticket < right->ticket ? -1 : left->ticket > right->ticket;
+}
+
 /* The worker that popped the sample has member 0; the others are taken by whoever has nothing to do,
- * before it pops: they belong to an earlier sample. */
+ * before it pops: they belong to an earlier sample. The earliest sample first, whoever was offered
+ * first: so the worker that popped it never waits for the bytes of a later one before all its members
+ * are in hands. */
 void
 hr_link_offer_split (HrLink *link, HrSplit *split)
 {
   hr_mutex_lock (&link->lock);
   split->next = 1;
   if (split->next < split->n)
-    g_queue_push_tail (&link->splits, split);
+    g_queue_insert_sorted (&link->splits, split, compare_tickets, NULL);
   hr_mutex_unlock (&link->lock);
   if (split->n > 1)
     hr_cond_broadcast (&link->not_empty);

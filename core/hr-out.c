@@ -132,10 +132,10 @@ wait_for_budget (HrOut *out, HrGateWaiter *waiter)
   gboolean granted;
   gint64 since;
 
-  if (out->flush != NULL)
-    out->flush (out);
   if (!hr_wrong (HR_WRONG_PERMIT_IN_BUDGET))
     hr_out_give_permit (out);
+  if (out->flush != NULL)
+    out->flush (out);
   hr_pipeline_end_warm_up (pipeline);
   since = hr_now ();
   hr_worker_begin_wait (out->worker, HR_WAIT_BUDGET, NULL);
@@ -152,7 +152,9 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
 {
   HrRun *run = out->worker->run;
   HrGate *gate = run->pipeline->memory;
-  HrGateWaiter waiter = { .number = out->sample, .segment = out->segment, .amount = size };
+  /* a source that numbers samples: what it has collected comes first */
+  gint64 sample = run->def->create != NULL && !run->raw ? out->sample + out->n_buffers : out->sample;
+  HrGateWaiter waiter = { .number = sample, .segment = run->segment, .amount = size };
   HrMemory *memory;
   HrCond granted;
   gboolean ok;
@@ -169,7 +171,7 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
   if (memory == NULL)
     hr_gate_give (gate, size);
   else
-    memory->reservation = hr_reserve_granted (gate, out->sample, size);
+    memory->reservation = hr_reserve_granted (gate, sample, size);
   return memory;
 }
 

@@ -75,6 +75,9 @@ struct _HrRun {
   HrPlan *plan;
   gboolean behind_prefetch;
   guint group; /* samples in each buffer it gets */
+  gboolean raw; /* what it gives are blocks, not samples yet */
+  HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
+  guint segment; /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
 
   /* sinks */
@@ -143,6 +146,8 @@ gboolean hr_run_spawn (HrRun *run, guint n, GError **error);
 /* effective bounds of the links into this element */
 void hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes);
 int hr_run_get_closed_fd (HrRun *run);
+/* the number of the next sample that is stamped below it: what it works on is not earlier */
+gint64 hr_run_get_next (const HrRun *run);
 /* the thread leaves; the last one ends the outputs */
 void hr_run_leave (HrRun *run);
 
@@ -167,8 +172,8 @@ struct _HrOut {
   HrWorker *worker;
   HrBuffer **buffers;
   guint n_buffers, n_room;
+  guint first;    /* where the results of the call at hand begin */
   gint64 sample;  /* in whose name bytes are asked for */
-  guint segment;
   HrOrigin *origin; /* of the buffer at hand, for errors; borrowed */
   HrReservation *inherit; /* what the outputs of a stamping element hold on to */
   gboolean has_permit;
@@ -191,6 +196,9 @@ gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GErro
 /* takes @error; the first one wins; stops the pipeline */
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error, HrOrigin *origin);
+/* … by who holds pipeline->lock */
+void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
+                              HrOrigin *origin);
 /* a prefetchqueue that still fills must not be waited for: the budget is full */
 void hr_pipeline_thread_left (HrPipeline *pipeline);
 void hr_pipeline_end_warm_up (HrPipeline *pipeline);

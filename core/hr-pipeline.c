@@ -54,7 +54,7 @@ dispose (GObject *object)
   HrPipeline *pipeline = HR_PIPELINE (object);
 
   /* the threads use us until they have left */
-  if (pipeline->state == HR_STATE_RUNNING)
+  if (hr_pipeline_get_state (pipeline) == HR_STATE_RUNNING)
     hr_pipeline_stop (pipeline);
   hr_pipeline_wait (pipeline, NULL);
   G_OBJECT_CLASS (hr_pipeline_parent_class)->dispose (object);
@@ -65,6 +65,12 @@ finalize (GObject *object)
 {
   HrPipeline *pipeline = HR_PIPELINE (object);
 
+  /* After a fork, in the child: locks may be held and conditions waited for by threads that are not
+   * here, so nothing can be taken apart. It goes with the process. */
+  if (pipeline->pid != 0 && pipeline->pid != getpid ()) {
+    G_OBJECT_CLASS (hr_pipeline_parent_class)->finalize (object);
+    return;
+  }
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
 
@@ -199,7 +205,7 @@ hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const c
                  property);
     return FALSE;
   }
-  if (pipeline->state != HR_STATE_STOPPED && !(prop->flags & HR_PROP_LIVE)) {
+  if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED && !(prop->flags & HR_PROP_LIVE)) {
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
                  "\"%s\" cannot change any more: the pipeline has been started", property);
     return FALSE;
@@ -224,14 +230,23 @@ hr_pipeline_get_state (HrPipeline *pipeline)
   return state;
 }
 
+/* the process that started it, or 0; stop() may come while start() is under way */
+static pid_t
+get_process (HrPipeline *pipeline)
+{
+  return __atomic_load_n (&pipeline->pid, __ATOMIC_ACQUIRE);
+}
+
 static gboolean
 check_process (HrPipeline *pipeline, GError **error)
 {
-  if (pipeline->pid == 0 || pipeline->pid == getpid ())
+  pid_t process = get_process (pipeline);
+
+  if (process == 0 || process == getpid ())
     return TRUE;
   g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED,
                "started in process %d, used in process %d: threads do not survive a fork; create the "
-               "pipeline in the process that uses it", (int) pipeline->pid, (int) getpid ());
+               "pipeline in the process that uses it", (int) process, (int) getpid ());
   return FALSE;
 }
 
@@ -289,6 +304,32 @@ join_threads (HrPipeline *pipeline)
   hr_monitor_join (pipeline);
 }
 
+void
+hr_pipeline_thread_left (HrPipeline *pipeline)
+{
+  hr_mutex_lock (&pipeline->lock);
+  if (--pipeline->n_running == 0 && pipeline->state == HR_STATE_RUNNING) {
+    /* together: who pops messages until the run is done gets this one too */
+    pipeline->state = HR_STATE_DONE;
+    hr_pipeline_post_locked (pipeline, HR_MESSAGE_DONE, NULL, NULL, NULL);
+  }
+  hr_mutex_unlock (&pipeline->lock);
+}
+
+/* the owner will not pull again: one less to wait for */
+static void
+end_pulling (HrPipeline *pipeline)
+{
+  gboolean was;
+
+  hr_mutex_lock (&pipeline->lock);
+  was = pipeline->pull_sink != NULL && !pipeline->pulled_out;
+  pipeline->pulled_out = TRUE;
+  hr_mutex_unlock (&pipeline->lock);
+  if (was)
+    hr_pipeline_thread_left (pipeline);
+}
+
 /* after this nothing of the run is left but its numbers */
 static void
 wind_up (HrPipeline *pipeline)
@@ -296,7 +337,11 @@ wind_up (HrPipeline *pipeline)
   char *stats;
 
   join_threads (pipeline);
-  hr_mutex_lock (&pipeline->live);
+  end_pulling (pipeline);
+  hr_mutex_lock (&pipeline->live); /* no live change after this */
+  hr_mutex_lock (&pipeline->lock);
+  pipeline->state = HR_STATE_DONE;
+  hr_mutex_unlock (&pipeline->lock);
   pipeline->ended_at = hr_now ();
   pipeline->cpu_at_end = cpu_time ();
   hr_mutex_unlock (&pipeline->live);
@@ -306,7 +351,6 @@ wind_up (HrPipeline *pipeline)
   stop_elements (pipeline);
   hr_mutex_unlock (&pipeline->live);
   hr_mutex_lock (&pipeline->lock);
-  pipeline->state = HR_STATE_DONE;
   pipeline->wound_up = TRUE;
   hr_cond_broadcast (&pipeline->changed);
   hr_mutex_unlock (&pipeline->lock);
@@ -333,17 +377,20 @@ prepare_run (HrPipeline *pipeline, GError **error)
 static gboolean
 start_threads (HrPipeline *pipeline, GError **error)
 {
+  gboolean ok = TRUE;
+
   if (pipeline->settings.serial)
     return hr_serial_start (pipeline, error);
-  for (guint i = 0; i < pipeline->order->len; i++) {
+  hr_mutex_lock (&pipeline->live); /* a live change of workers comes after this */
+  for (guint i = 0; ok && i < pipeline->order->len; i++) {
     HrElement *element = pipeline->order->pdata[i];
     const HrElementDef *def = element->def;
 
-    if (!def->pullable && !def->pushable
-        && !hr_run_spawn (element->run, hr_run_get_n_workers (element->run), error))
-      return FALSE;
+    if (!def->pullable && !def->pushable)
+      ok = hr_run_spawn (element->run, hr_run_get_n_workers (element->run), error);
   }
-  return hr_monitor_start (pipeline, error);
+  hr_mutex_unlock (&pipeline->live);
+  return ok && hr_monitor_start (pipeline, error);
 }
 
 gboolean
@@ -359,8 +406,7 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
                          "a pipeline runs once; make a new one of the same text");
     return FALSE;
   }
-  /* stop() may already be called from another thread */
-  __atomic_store_n (&pipeline->pid, getpid (), __ATOMIC_RELAXED);
+  __atomic_store_n (&pipeline->pid, getpid (), __ATOMIC_RELEASE);
   pipeline->started_at = hr_now ();
   pipeline->cpu_at_start = cpu_time ();
   for (guint i = 0; i < pipeline->elements->len; i++)
@@ -385,50 +431,21 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
 }
 
 void
-hr_pipeline_thread_left (HrPipeline *pipeline)
-{
-  gboolean done;
-
-  hr_mutex_lock (&pipeline->lock);
-  done = --pipeline->n_running == 0 && pipeline->state == HR_STATE_RUNNING;
-  if (done)
-    pipeline->state = HR_STATE_DONE;
-  hr_mutex_unlock (&pipeline->lock);
-  if (done)
-    hr_pipeline_post (pipeline, HR_MESSAGE_DONE, NULL, NULL, NULL);
-}
-
-/* the owner will not pull again: one less to wait for */
-static void
-end_pulling (HrPipeline *pipeline)
-{
-  gboolean was;
-
-  hr_mutex_lock (&pipeline->lock);
-  was = pipeline->pull_sink != NULL && !pipeline->pulled_out;
-  pipeline->pulled_out = TRUE;
-  hr_mutex_unlock (&pipeline->lock);
-  if (was)
-    hr_pipeline_thread_left (pipeline);
-}
-
-void
 hr_pipeline_stop (HrPipeline *pipeline)
 {
-  pid_t pid;
+  HrState state;
 
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  pid = __atomic_load_n (&pipeline->pid, __ATOMIC_RELAXED);
-  if (pid != 0 && pid != getpid ())
+  if (!check_process (pipeline, NULL))
     return; /* its threads are in another process */
   hr_mutex_lock (&pipeline->lock);
-  if (pipeline->state != HR_STATE_RUNNING) {
-    hr_mutex_unlock (&pipeline->lock);
-    return;
-  }
+  state = pipeline->state;
+  if (state != HR_STATE_DONE) /* before start(), the run ends as soon as it begins */
+    g_atomic_int_set (&pipeline->stopping, 1);
   hr_mutex_unlock (&pipeline->lock);
+  if (state != HR_STATE_RUNNING)
+    return;
   hr_log ("core", HR_LOG_INFO, -1, "is being stopped");
-  g_atomic_int_set (&pipeline->stopping, 1);
   for (guint i = 0; i < pipeline->elements->len; i++)
     hr_run_wake (((HrElement *) pipeline->elements->pdata[i])->run);
   hr_gate_wake (pipeline->memory);
@@ -446,7 +463,7 @@ hr_pipeline_wait (HrPipeline *pipeline, GError **error)
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
   if (!check_process (pipeline, error))
     return FALSE;
-  if (pipeline->pid != 0 && !pipeline->wound_up)
+  if (get_process (pipeline) != 0 && !pipeline->wound_up)
     wind_up (pipeline);
   hr_mutex_lock (&pipeline->lock);
   ok = pipeline->error == NULL;

@@ -73,7 +73,8 @@ gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property
  * half started.
  */
 gboolean hr_pipeline_start (HrPipeline *pipeline, GError **error);
-/* from any thread, also from an element: asks everybody to leave, and returns at once */
+/* from any thread, also from an element: asks everybody to leave, and returns at once. Before start()
+ * it is remembered: the run then ends as soon as it begins */
 void hr_pipeline_stop (HrPipeline *pipeline);
 /* joins all threads; FALSE with the first error if the run failed. With serial=true and a sink of
  * its own, the run happens in here. */

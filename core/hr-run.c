@@ -167,6 +167,12 @@ hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes)
   *bytes = own_bytes > 0 ? own_bytes : DEFAULT_BYTES;
 }
 
+gint64
+hr_run_get_next (const HrRun *run)
+{
+  return run->numbers != NULL ? __atomic_load_n (&run->numbers->next_number, __ATOMIC_RELAXED) : 0;
+}
+
 /* ---- waits ---- */
 
 void

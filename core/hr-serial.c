@@ -6,6 +6,7 @@
 struct _HrSerial {
   HrPipeline *pipeline;
   GPtrArray *sinks;
+  HrMutex lock; /* the program may pull from one sink while the others have this thread */
   pthread_t thread;
   gboolean has_thread;
 };
@@ -191,8 +192,10 @@ create (HrElement *element)
   HrWorker *worker = worker_of (element);
   HrFlow flow = hr_work_create (worker);
 
-  for (guint i = 0; i < worker->out->n_buffers; i++)
+  for (guint i = 0; i < worker->out->n_buffers; i++) {
     count (worker, worker->out->buffers[i]);
+    worker->out->buffers[i]->sample = -1;
+  }
   hand_on (element);
   if (flow != HR_FLOW_MORE)
     end_element (element);
@@ -251,15 +254,18 @@ static HrBuffer *
 next (HrElement *sink)
 {
   HrRun *run = sink->run;
+  HrSerial *serial = sink->pipeline->serial_run;
   HrLink *link = input (sink, 0);
   HrBuffer *buffer;
   gboolean ended;
 
   hr_sink_ask (run);
+  hr_mutex_lock (&serial->lock);
   sink->pipeline->serial_nested = 0;
   while (!hr_run_is_closed (run) && !is_over (link) && !has_item (link))
     demand (link);
   buffer = hr_run_is_closed (run) ? NULL : hr_link_try_pop (link, &ended);
+  hr_mutex_unlock (&serial->lock);
   if (buffer != NULL)
     hr_sink_take (run, &buffer, 1, hr_now ());
   return buffer;
@@ -324,6 +330,7 @@ hr_serial_start (HrPipeline *pipeline, GError **error)
 
   serial->pipeline = pipeline;
   serial->sinks = g_ptr_array_new ();
+  hr_mutex_init (&serial->lock);
   pipeline->serial_run = serial;
   for (guint i = 0; i < pipeline->order->len; i++) {
     HrElement *element = pipeline->order->pdata[i];
@@ -361,5 +368,6 @@ void
 hr_serial_free (HrSerial *serial)
 {
   g_ptr_array_unref (serial->sinks);
+  hr_mutex_clear (&serial->lock);
   g_free (serial);
 }

@@ -20,7 +20,7 @@ release_tensor (HrTensor *tensor)
 }
 
 static void
-release (const HrBuffer *buffer)
+release (HrBuffer *buffer)
 {
   for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++) {
     HrFieldType type;
@@ -39,6 +39,8 @@ release (const HrBuffer *buffer)
       }
     }
   }
+  if (buffer->reservation != NULL && hr_buffer_is_writable (buffer))
+    g_clear_pointer (&buffer->reservation, hr_reservation_unref); /* of the block it was cut from */
   for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
     release (hr_buffer_get_member (buffer, i));
 }
@@ -67,13 +69,14 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
     __atomic_store_n (&run->cold_start, now - run->asked_at, __ATOMIC_RELAXED); /* the first step has a time of its own */
   else
     hr_counter_add (&run->wait_time, now - run->asked_at);
+  /* before the next step is in hand, or the bytes of both would be out at once */
+  for (guint i = 0; i < n && !hr_wrong (HR_WRONG_HELD_COUNTS); i++)
+    release (buffers[i]);
   if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))
     hr_gate_pump (pipeline->memory);
   hr_counter_add (&run->step, n);
   for (guint i = 0; i < n; i++) {
     count_images (run, buffers[i]);
-    if (!hr_wrong (HR_WRONG_HELD_COUNTS))
-      release (buffers[i]);
     if (run->checksum != NULL)
       hr_digest_update (run->checksum, buffers[i]);
   }
@@ -89,6 +92,9 @@ hr_sink_done (HrRun *run, gint64 now)
 void
 hr_sink_leave (HrRun *run)
 {
+  /* when all leave, nobody shall get bytes for it */
+  if (g_atomic_int_get (&run->pipeline->stopping))
+    return;
   hr_steps_leave (run->pipeline->steps, run->sink);
   hr_gate_pump (run->pipeline->memory);
 }

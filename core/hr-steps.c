@@ -25,7 +25,6 @@ struct _HrSteps {
   GArray *sinks;
   GArray *segments;
   gint64 released; /* samples below it may start */
-  gint64 next;     /* the next sample's number; also read without the lock */
   HrMutex leaf;    /* in hand and segments */
   gint64 in_hand;
 };
@@ -107,6 +106,12 @@ hr_steps_add_segment (HrSteps *steps, guint group)
 
   g_array_append_val (steps->segments, segment);
   return steps->segments->len - 1;
+}
+
+guint
+hr_steps_get_n_segments (HrSteps *steps)
+{
+  return steps->segments->len;
 }
 
 /* with the lock. TRUE: somebody must be woken. What has been released stays so. */
@@ -193,18 +198,6 @@ hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const 
   may = sample < steps->released;
   hr_mutex_unlock (&steps->lock);
   return may;
-}
-
-gint64
-hr_steps_get_next (HrSteps *steps)
-{
-  return __atomic_load_n (&steps->next, __ATOMIC_RELAXED);
-}
-
-void
-hr_steps_set_next (HrSteps *steps, gint64 sample)
-{
-  __atomic_store_n (&steps->next, sample, __ATOMIC_RELAXED);
 }
 
 void

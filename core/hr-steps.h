@@ -2,7 +2,8 @@
  *
  * Step k of a sink holds its samples [k·G, (k+1)·G). A sink asks for a step, then takes it. Sources
  * release sample n when every sink has asked for a step that lies at most `ahead` before n's. The
- * samples in hand are those of the lowest step that some sink has not got yet. */
+ * samples in hand are those of the lowest step that some sink has not got yet. What stands before an
+ * unordered element is one segment: there, numbers are those before that element. */
 #pragma once
 #include "hr-sync.h"
 
@@ -17,6 +18,8 @@ guint hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ah
 /* an unordered element; @group: samples in each of its buffers. Returns the segment it ends */
 guint hr_steps_add_segment (HrSteps *steps, guint group);
 
+guint hr_steps_get_n_segments (HrSteps *steps);
+
 /* sinks */
 void hr_steps_ask (HrSteps *steps, guint sink, gint64 step);
 /* steps 0 … @step have been taken; TRUE: what is in hand has changed */
@@ -30,9 +33,6 @@ void hr_steps_leave (HrSteps *steps, guint sink);
 /* who stamps samples. One stamper may wait at a time; *closed ends the wait with FALSE */
 gboolean hr_steps_may_release (HrSteps *steps, gint64 sample);
 gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const gint *stopping);
-/* the number the next sample will get */
-gint64 hr_steps_get_next (HrSteps *steps);
-void hr_steps_set_next (HrSteps *steps, gint64 sample);
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 

@@ -33,14 +33,16 @@ is_source (const HrElement *element)
   return element->inputs->len == 0;
 }
 
+/* somebody behind it makes samples of blocks */
 static gboolean
 stamps_below (const HrElement *element)
 {
-  if (element->def->stamps)
-    return TRUE;
-  for (guint i = 0; i < element->outputs->len; i++)
-    if (stamps_below (((HrLink *) element->outputs->pdata[i])->to))
+  for (guint i = 0; i < element->outputs->len; i++) {
+    const HrElement *to = ((HrLink *) element->outputs->pdata[i])->to;
+
+    if (to->def->stamps || stamps_below (to))
       return TRUE;
+  }
   return FALSE;
 }
 
@@ -76,7 +78,7 @@ number_links (HrPipeline *pipeline, GError **error)
       group *= MAX (def->group (run->self), 1);
       stamp = HR_STAMP_COUNT;
     } else if (raw) {
-      raw = !def->stamps && stamps_below (element);
+      raw = stamps_below (element);
       if (is_source (element) || def->stamps)
         stamp = raw ? HR_STAMP_COUNT : HR_STAMP_SAMPLES;
     } else if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP) {
@@ -90,6 +92,7 @@ number_links (HrPipeline *pipeline, GError **error)
       }
       stamp = HR_STAMP_AGAIN;
     }
+    run->raw = raw;
     for (guint k = 0; k < element->outputs->len; k++) {
       HrLink *out = element->outputs->pdata[k];
 
@@ -101,6 +104,39 @@ number_links (HrPipeline *pipeline, GError **error)
     }
   }
   return TRUE;
+}
+
+/* the first link at or below it that numbers samples */
+static HrLink *
+find_numbers (const HrElement *element)
+{
+  for (guint i = 0; i < element->outputs->len; i++) {
+    HrLink *out = element->outputs->pdata[i], *below;
+
+    if (out->stamp == HR_STAMP_SAMPLES)
+      return out;
+    below = out->raw ? find_numbers (out->to) : NULL;
+    if (below != NULL)
+      return below;
+  }
+  return NULL;
+}
+
+/* from sink to source: which unordered element comes next */
+static void
+find_segments (HrPipeline *pipeline)
+{
+  guint n = hr_steps_get_n_segments (pipeline->steps);
+
+  for (guint i = 0; i < pipeline->order->len; i++) {
+    HrElement *element = pipeline->order->pdata[i];
+    HrLink *out = element->outputs->len > 0 ? element->outputs->pdata[0] : NULL;
+
+    element->run->numbers = find_numbers (element);
+    element->run->segment = out == NULL                     ? n
+                            : out->stamp == HR_STAMP_AGAIN ? out->segment
+                                                           : out->to->run->segment;
+  }
 }
 
 /* ---- look-ahead ---- */
@@ -154,6 +190,8 @@ hr_topology_bound_link (HrLink *link)
 
     from->def->lookahead (from->self, &steps, &bytes, &warm_up);
     items = MAX (steps, 1);
+    if (bytes == 0) /* only the pipeline's memory bounds it */
+      bytes = G_MAXUINT64;
   }
   hr_link_set_bounds (link, items, bytes);
 }
@@ -201,7 +239,7 @@ hr_topology_update_ahead (HrPipeline *pipeline)
 {
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
-    gboolean gated;
+    gboolean gated = FALSE;
     guint64 ahead = 0;
 
     if (element->outputs->len > 0)
@@ -224,12 +262,20 @@ hr_topology_count_cpus (const HrPipeline *pipeline)
   return g_get_num_processors ();
 }
 
+/* serial mode never looks ahead: whatever is asked for is needed for the next buffer */
+static gboolean
+always (gpointer data G_GNUC_UNUSED, gint64 number G_GNUC_UNUSED, guint segment G_GNUC_UNUSED)
+{
+  return TRUE;
+}
+
 gboolean
 hr_topology_apply (HrPipeline *pipeline, GError **error)
 {
   pipeline->order = sink_to_source (pipeline);
   pipeline->steps = hr_steps_new ();
-  pipeline->memory = hr_gate_new (hr_live_uint (&pipeline->settings.memory), hr_steps_in_hand, pipeline->steps);
+  pipeline->memory = hr_gate_new (hr_live_uint (&pipeline->settings.memory),
+                                  pipeline->settings.serial ? always : hr_steps_in_hand, pipeline->steps);
   if (!pipeline->settings.serial)
     pipeline->cpus = hr_gate_new (hr_topology_count_cpus (pipeline), NULL, NULL);
   for (guint i = 0; i < pipeline->elements->len; i++) {
@@ -240,6 +286,7 @@ hr_topology_apply (HrPipeline *pipeline, GError **error)
   }
   if (!number_links (pipeline, error))
     return FALSE;
+  find_segments (pipeline);
   add_sinks (pipeline);
   bound_links (pipeline);
   return TRUE;

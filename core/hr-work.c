@@ -12,7 +12,6 @@ add_hole (HrOut *out, const HrBuffer *like, HrOrigin *origin, GError *why)
 
   hole->number = like->number;
   hole->sample = like->sample;
-  hole->segment = like->segment;
   hole->epoch = like->epoch;
   hr_buffer_set_origin (hole, origin);
   hr_buffer_make_hole (hole, why);
@@ -39,28 +38,27 @@ find_reservation (const HrBuffer *buffer)
 
 /* Outputs stand for their input; a batch stands for its first member. */
 static void
-number_outputs (HrOut *out, guint first, const HrBuffer *like)
+number_outputs (HrOut *out, const HrBuffer *like)
 {
-  for (guint i = first; i < out->n_buffers; i++) {
+  for (guint i = out->first; i < out->n_buffers; i++) {
     HrBuffer *buffer = out->buffers[i];
 
     if (hr_buffer_get_n_members (buffer) > 0)
       like = hr_buffer_get_member (buffer, 0);
-    if (buffer->sample == like->sample && buffer->segment == like->segment
+    if (buffer->sample == like->sample
         && (buffer->number == like->number || hr_buffer_get_n_members (buffer) > 0))
       continue;
     buffer = out->buffers[i] = hr_buffer_make_writable (buffer);
     buffer->number = like->number;
     buffer->sample = like->sample;
-    buffer->segment = like->segment;
     buffer->epoch = like->epoch;
   }
 }
 
 static void
-drop_outputs (HrOut *out, guint first)
+drop_outputs (HrOut *out)
 {
-  while (out->n_buffers > first)
+  while (out->n_buffers > out->first)
     hr_buffer_unref (out->buffers[--out->n_buffers]);
 }
 
@@ -72,10 +70,10 @@ changes_count (const HrElementDef *def)
 }
 
 static void
-check_count (HrOut *out, guint first, const HrBuffer *like, HrOrigin *origin)
+check_count (HrOut *out, const HrBuffer *like, HrOrigin *origin)
 {
   HrRun *run = out->worker->run;
-  guint n = out->n_buffers - first;
+  guint n = out->n_buffers - out->first;
 
   if (n == 1 || changes_count (run->def) || like->sample < 0)
     return;
@@ -84,7 +82,7 @@ check_count (HrOut *out, guint first, const HrBuffer *like, HrOrigin *origin)
     add_hole (out, like, origin != NULL ? hr_origin_ref (origin) : NULL, NULL);
     return;
   }
-  drop_outputs (out, first);
+  drop_outputs (out);
   hr_pipeline_fail (run->pipeline, run->element,
                     g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
                                  "pushed %u buffers for one sample; an element that makes several must "
@@ -97,8 +95,7 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   HrRun *run = worker->run;
   const HrElementDef *def = run->def;
   HrOut *out = worker->out;
-  guint first = out->n_buffers;
-  HrBuffer like = { .number = in->number, .sample = in->sample, .segment = in->segment, .epoch = in->epoch };
+  HrBuffer like = { .number = in->number, .sample = in->sample, .epoch = in->epoch };
   HrOrigin *origin;
   GError *error = NULL, *why = NULL;
   gboolean ok;
@@ -114,8 +111,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   origin = hr_buffer_get_origin (in);
   if (origin != NULL)
     hr_origin_ref (origin);
-  out->sample = in->sample >= 0 ? in->sample : hr_steps_get_next (run->pipeline->steps);
-  out->segment = in->segment;
+  out->first = out->n_buffers;
+  out->sample = in->sample >= 0 ? in->sample : hr_run_get_next (run);
   hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT, in->number);
   if (def->stamps)
     out->inherit = find_reservation (in);
@@ -124,12 +121,12 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   hr_out_give_permit (out);
   g_clear_pointer (&out->inherit, hr_reservation_unref);
   if (ok) {
-    number_outputs (out, first, &like);
-    check_count (out, first, &like, origin);
+    number_outputs (out, &like);
+    check_count (out, &like, origin);
   } else {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
-    drop_outputs (out, first);
+    drop_outputs (out);
     if (hr_fault (run, origin, NULL, error, &why))
       add_hole (out, &like, origin != NULL ? hr_origin_ref (origin) : NULL, why);
   }
@@ -141,17 +138,17 @@ hr_work_finish (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrOut *out = worker->out;
-  guint first = out->n_buffers;
-  HrBuffer like = { .sample = hr_steps_get_next (run->pipeline->steps) };
+  HrBuffer like = { .sample = out->sample }; /* of the last input: what it held back is not later */
   GError *error = NULL, *hole = NULL;
 
   if (run->def->finish == NULL || hr_run_is_closed (run))
     return;
+  out->first = out->n_buffers;
   hr_out_take_permit (out);
   if (run->def->finish (run->self, worker->state, out, &error)) {
-    number_outputs (out, first, &like);
+    number_outputs (out, &like);
   } else {
-    drop_outputs (out, first);
+    drop_outputs (out);
     /* there is no sample that a hole could stand for */
     if (hr_fault (run, NULL, NULL, error, &hole))
       g_error_free (hole);
@@ -164,16 +161,13 @@ hr_work_create (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrOut *out = worker->out;
-  guint first = out->n_buffers;
   GError *error = NULL, *hole = NULL;
   HrFlow flow;
 
-  out->sample = hr_steps_get_next (run->pipeline->steps);
+  out->sample = hr_run_get_next (run);
   hr_out_take_permit (out);
   flow = run->def->create (run->self, worker->state, out, &error);
   hr_out_give_permit (out);
-  for (guint i = first; i < out->n_buffers; i++)
-    out->buffers[i]->sample = -1; /* no sample yet; the link says when it becomes one */
   if (flow == HR_FLOW_ERROR) {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
@@ -197,7 +191,6 @@ hr_work_consume (HrWorker *worker, HrBuffer *in)
   if (origin != NULL)
     hr_origin_ref (origin);
   out->sample = in->sample;
-  out->segment = in->segment;
   hr_out_take_permit (out);
   ok = run->def->consume (run->self, worker->state, in, out, &error);
   hr_out_give_permit (out);
