@@ -250,7 +250,7 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
 
   /* of unknown length: in steps that double */
   if (request->response.content_length < 0)
-    bytes = MAX (bytes, size > 0 ? size * 2 : FIRST_ESTIMATE);
+    bytes = MAX (bytes, MIN (MAX (size * 2, FIRST_ESTIMATE), request->max_bytes));
   if (!reserve (item, bytes)) {
     item->stage = ITEM_PAUSED;
     return HR_HTTP_PAUSE;

@@ -122,8 +122,6 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
   gsize size = request->body ? request->body->size : 0;
   HrMemory *memory;
 
-  if (bytes <= size)
-    return HR_HTTP_READY;
   if (request->max_bytes > 0 && bytes > request->max_bytes) {
     request->too_large = TRUE;
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
@@ -131,6 +129,8 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
                  request->max_bytes);
     return HR_HTTP_REFUSE;
   }
+  if (bytes <= size)
+    return HR_HTTP_READY;
   if (request->room)
     return request->room (request, bytes, error);
   memory = hr_memory_new (size > 0 ? MAX (bytes, size * 2) : bytes);
