@@ -42,9 +42,6 @@ enum { COMMON_NAME = 0, COMMON_MAX_ERRORS = 7 };
 
 static GObjectClass *parent_class;
 
-/* the scheduler's; absent in a core without one */
-#pragma weak hr_element_live_changed
-
 static gboolean
 is_frozen (HrElement *element)
 {
@@ -97,7 +94,7 @@ check_common (const HrProp *prop, const char *value, HrParseError *code, char **
 static void
 changed (HrElement *element, const HrProp *prop)
 {
-  if ((prop->flags & HR_PROP_LIVE) != 0 && is_frozen (element) && hr_element_live_changed != NULL)
+  if ((prop->flags & HR_PROP_LIVE) != 0 && is_frozen (element))
     hr_element_live_changed (element);
 }
 

@@ -51,7 +51,7 @@ next (Parser *p, HrTextMode mode, GError **error)
 static char *
 foreign_advice (const HrToken *word, char **headline)
 {
-  const char *value = word->value;
+  g_autofree char *value = g_strdelimit (g_strdup (word->value), "\n\r", ' ');
 
   if (*value == '@') {
     *headline = g_strdup ("presets are not supported: \"@\" is reserved");

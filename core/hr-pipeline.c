@@ -123,8 +123,6 @@ hr_pipeline_init (HrPipeline *pipeline)
 
 /* ---- the graph ---- */
 
-#pragma weak hr_pipeline_check
-
 HrPipeline *
 hr_pipeline_new (void)
 {
@@ -362,7 +360,7 @@ prepare_run (HrPipeline *pipeline, GError **error)
   HrElement *culprit = NULL;
   GPtrArray *order;
 
-  if ((hr_pipeline_check != NULL && !hr_pipeline_check (pipeline, &culprit, error)) || !hr_topology_apply (pipeline, error))
+  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error))
     return FALSE;
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */

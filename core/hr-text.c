@@ -238,6 +238,24 @@ hr_token_clear (HrToken *token)
   *token = (HrToken){ HR_TOKEN_END, 0, 0, NULL, FALSE, FALSE };
 }
 
+/* Words of the text that are told in a headline may hold anything, and be of any length. */
+static void
+make_one_line (char *text)
+{
+  const glong most = 240;
+
+  for (char *c = text; *c != '\0'; c++)
+    if ((guchar)*c < 0x20 || *c == 0x7f)
+      *c = ' ';
+  if (g_utf8_strlen (text, -1) > most) {
+    char *end = g_utf8_offset_to_pointer (text, most - 1);
+
+    /* what follows is longer than the three bytes of "…" or just as long */
+    if (strlen (end) >= 3)
+      strcpy (end, "…");
+  }
+}
+
 gboolean
 hr_text_fail (HrText *text, HrParseError code, gsize offset, gsize length, char *advice,
               GError **error, const char *format, ...)
@@ -250,6 +268,7 @@ hr_text_fail (HrText *text, HrParseError code, gsize offset, gsize length, char 
   va_start (args, format);
   headline = g_strdup_vprintf (format, args);
   va_end (args);
+  make_one_line (headline);
   text->wrong_offset = offset;
   text->wrong_length = length;
   message = g_string_new (headline);
