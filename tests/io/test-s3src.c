@@ -196,9 +196,11 @@ test_replaced (void)
     harness = hr_harness_new ("s3src location=s3://demo/a.jsonl part-bytes=4KiB block-bytes=4KiB "
                               "read-ahead=0 queue-items=1",
                               1);
-    first = hr_harness_pull (harness);
-    if (honours)
+    /* a failed run gives up what it had queued: where it is late, nothing may be pulled before */
+    if (honours) {
+      first = hr_harness_pull (harness);
       fake_s3_put (s3, "a.jsonl", other, other_size);
+    }
     hr_harness_expect_error (harness, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
                              "*s3://demo/a.jsonl: *replaced while it was read*ETag was*");
     hr_harness_free (harness);
