@@ -38,7 +38,8 @@ flush_hand (HrOut *out)
   if (hand->done == 0)
     return;
   hr_link_deposit (hand->link, hand->ticket, hand->done, out->buffers, n);
-  memmove (out->buffers, out->buffers + n, (out->n_buffers - n) * sizeof *out->buffers);
+  if (out->n_buffers > n) /* there may be no array at all */
+    memmove (out->buffers, out->buffers + n, (out->n_buffers - n) * sizeof *out->buffers);
   out->n_buffers -= n;
   out->first -= MIN (out->first, n);
   hand->ticket += hand->done;

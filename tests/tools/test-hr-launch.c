@@ -276,6 +276,7 @@ test_stats_of_failure (void)
   g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 1);
   g_assert_cmpstr (json_object_get_string_member (stats, "status"), ==, "failed");
   stats = parse_stats (&unstarted, &second);
+  g_assert_cmpstr (json_object_get_string_member (stats, "status"), ==, "failed");
   g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 1);
   g_assert_nonnull (strstr (text.out, "\nsamples                                  3\n"));
   g_assert_nonnull (strstr (text.out, "\nelements.end.items                       3\n"));

@@ -194,13 +194,15 @@ run_to_end (HrPipeline *pipeline, gboolean pulled, GError **error)
   return hr_pipeline_wait (pipeline, error);
 }
 
-/* the core knows nothing of signals */
+/* the core knows nothing of signals, nor of a run that did not begin */
 static void
 set_end (JsonNode *stats, const LaunchEnd *end)
 {
   JsonObject *object = json_node_get_object (stats);
 
-  if (end->signal != NULL)
+  if (end->error != NULL)
+    json_object_set_string_member (object, "status", "failed");
+  else if (end->signal != NULL)
     json_object_set_string_member (object, "status", "stopped");
   json_object_set_int_member (object, "exit", end->exit);
 }
