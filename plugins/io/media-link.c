@@ -166,7 +166,7 @@ resolve_any (const char *location)
   gsize scheme_length;
   LinkKind kind = link_kind (location, &scheme_length);
 
-  if (kind == LINK_RELATIVE)
+  if (kind == LINK_RELATIVE || kind == LINK_DATA) /* a file may have such a name */
     return g_canonicalize_filename (location, NULL);
   if (kind == LINK_S3) /* a key may hold dot segments of its own: they are part of its name */
     return g_strconcat ("s3", location + scheme_length, NULL);

@@ -18,12 +18,14 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   rules.strip = data[0] & 1;
   rules.missing_placeholder = data[0] >> 1 & 1;
   rules.video = data[0] >> 2 & 1;
-  if (hr_json_scan (&json, (const char *) data + 1, size - 1, 64, &offset, &error)) {
+  if (hr_json_scan (&json, (const char *)data + 1, size - 1, 64, &offset, &error)) {
     g_auto (HrRecord) record = { 0 };
     g_autofree char *id = NULL;
+    JsonNode *node = hr_json_to_node (&json, 0);
 
+    g_clear_pointer (&node, json_node_unref);
     g_assert_no_error (error);
-    g_assert_true (g_utf8_validate ((const char *) data + 1, (gssize) size - 1, NULL)
+    g_assert_true (g_utf8_validate ((const char *)data + 1, (gssize)size - 1, NULL)
                    || memchr (data + 1, 0, size - 1));
     id = hr_record_dup_id (&json);
     if (!hr_record_read (&json, &rules, &record, &error))

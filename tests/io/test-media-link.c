@@ -38,8 +38,11 @@ test_relative_location (void)
   g_autofree char *base = hr_media_link_base ("corpus/train/a.jsonl");
   g_autofree char *folder = hr_media_link_folder ("./corpus/x/../train");
 
+  g_autofree char *data = hr_media_link_base ("data:");
+
   g_assert_cmpstr (base, ==, expected);
   g_assert_cmpstr (folder, ==, expected);
+  g_assert_true (g_str_has_prefix (expected, data));
 }
 
 static void
