@@ -159,9 +159,10 @@ watch_messages (gpointer data)
       if (hr_pipeline_get_state (watch->pipeline) == HR_STATE_DONE)
         g_usleep (1000);
     }
-    if (!done && watch->progress != LAUNCH_PROGRESS_NONE
-        && g_get_monotonic_time () * 1000 >= next) {
-      show_progress (watch);
+    /* without progress too: `next` is what pop waits for */
+    if (!done && g_get_monotonic_time () * 1000 >= next) {
+      if (watch->progress != LAUNCH_PROGRESS_NONE)
+        show_progress (watch);
       next = g_get_monotonic_time () * 1000 + interval;
     }
   }
