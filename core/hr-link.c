@@ -120,6 +120,8 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
   link->ring[(link->head + link->count) & (link->ring_size - 1)] = (HrLinkItem){ buffer, bytes };
   link->count++;
   link->bytes += bytes;
+  hr_rule_check (link->count == 1 || (link->count <= link->max_items && link->bytes <= link->max_bytes),
+                 "a queue is over its bounds");
   link->max_count = MAX (link->max_count, link->count);
   link->peak_bytes = MAX (link->peak_bytes, link->bytes);
 }

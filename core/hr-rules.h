@@ -1,5 +1,5 @@
-/* hr-rules.h: the scheduling rules of docs/scheduling.md, each of which can be broken in a build
- * made for tests/stress (-Drules=true), to prove that the stress would notice */
+/* hr-rules.h: the scheduling rules of docs/scheduling.md, each of which can be broken in the core
+ * that tests/stress compiles for itself, to prove that the stress would notice */
 #pragma once
 #include <glib.h>
 
@@ -23,6 +23,14 @@ typedef enum {
 #ifdef HR_RULES
 extern HrWrongRule hr_wrong_rule;
 #define hr_wrong(rule) (hr_wrong_rule == (rule))
+/* what must hold at that place; the stress says what happens if not */
+extern void hr_rule_broken (const char *what);
+#define hr_rule_check(holds, what)                                                                 \
+  do {                                                                                             \
+    if (!(holds))                                                                                  \
+      hr_rule_broken (what);                                                                       \
+  } while (0)
 #else
 #define hr_wrong(rule) FALSE
+#define hr_rule_check(holds, what) ((void) 0)
 #endif

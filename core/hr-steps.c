@@ -27,6 +27,7 @@ struct _HrSteps {
   gint64 released; /* samples below it may start */
   HrMutex leaf;    /* in hand and segments */
   gint64 in_hand;
+  gint64 batched; /* samples below it are in a batch; see hr_steps_batched() */
 };
 
 HrSteps *
@@ -232,6 +233,10 @@ hr_steps_in_hand (gpointer data, gint64 sample, guint index)
     const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
 
     in_hand = sample <= sink->delivered * (gint64) sink->group;
+  } else if (hr_wrong (HR_WRONG_LOWEST_UNBATCHED)) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
+
+    in_hand = sample <= MAX (steps->batched, sink->delivered * (gint64) sink->group);
   } else if (index < steps->segments->len && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
     const Segment *segment = &g_array_index (steps->segments, Segment, index);
     gint64 number = sample / segment->group;
@@ -261,6 +266,14 @@ hr_steps_left (HrSteps *steps, guint index, gint64 sample)
     segment->low++;
   if (i > 0)
     g_array_remove_range (segment->out, 0, i);
+  hr_mutex_unlock (&steps->leaf);
+}
+
+void
+hr_steps_batched (HrSteps *steps, gint64 sample)
+{
+  hr_mutex_lock (&steps->leaf);
+  steps->batched = MAX (steps->batched, sample + 1);
   hr_mutex_unlock (&steps->leaf);
 }
 

@@ -41,5 +41,8 @@ gboolean hr_steps_in_hand (gpointer steps, gint64 sample, guint segment);
 /* sample @sample has left the unordered element that ends @segment */
 void hr_steps_left (HrSteps *steps, guint segment, gint64 sample);
 
+/* sample @sample has reached a batch: only for a rule that can be broken, see hr-rules.h */
+void hr_steps_batched (HrSteps *steps, gint64 sample);
+
 /* for the deadlock finder: the lowest sample that is not released, and the sink it waits for */
 gint64 hr_steps_get_released (HrSteps *steps, guint *sink);

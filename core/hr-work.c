@@ -89,6 +89,34 @@ check_count (HrOut *out, const HrBuffer *like, HrOrigin *origin)
                                  "declare .stamps or .group", n));
 }
 
+/* ---- two rules that can be broken, see hr-rules.h ---- */
+
+static gboolean
+is_all_holes (const HrBuffer *buffer)
+{
+  gboolean all = hr_buffer_get_n_members (buffer) > 0;
+
+  for (guint i = 0; all && i < hr_buffer_get_n_members (buffer); i++)
+    all = (hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE) != 0;
+  return all;
+}
+
+static void
+break_rules (HrOut *out, const HrBuffer *like)
+{
+  HrRun *run = out->worker->run;
+
+  if (run->def->group == NULL)
+    return;
+  if (hr_wrong (HR_WRONG_HOLES_NOT_COUNTED) && out->n_buffers > out->first
+      && is_all_holes (out->buffers[out->n_buffers - 1]))
+    hr_buffer_unref (out->buffers[--out->n_buffers]);
+  if (hr_wrong (HR_WRONG_LOWEST_UNBATCHED)) {
+    hr_steps_batched (run->pipeline->steps, like->sample);
+    hr_gate_pump (run->pipeline->memory);
+  }
+}
+
 void
 hr_work_process (HrWorker *worker, HrBuffer *in)
 {
@@ -123,6 +151,7 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   if (ok) {
     number_outputs (out, &like);
     check_count (out, &like, origin);
+    break_rules (out, &like);
   } else {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");

@@ -7,7 +7,8 @@ typedef struct {
   Run *run;
   const char *text;
   gboolean bad;
-  guint group;
+  guint group;     /* samples in each buffer */
+  gboolean behind; /* … a prefetchqueue */
   int n_sources;
 } Parser;
 
@@ -22,7 +23,12 @@ new_node (Parser *parser, char kind)
     return NULL;
   }
   node = &run->nodes[run->n_nodes];
-  *node = (Node){ .run = run, .id = run->n_nodes++, .kind = kind, .time = -1, .n = run->config->n };
+  *node = (Node){ .behind = parser->behind,
+                  .run = run,
+                  .id = run->n_nodes++,
+                  .kind = kind,
+                  .time = -1,
+                  .n = run->config->n };
   return node;
 }
 
@@ -160,6 +166,7 @@ parse_tee (Parser *parser, HrElement *from, gboolean open_ends)
   Node *tee = new_node (parser, 'T'), *join = open_ends ? NULL : new_node (parser, 'J');
   HrElement *ends[2];
   guint group = parser->group;
+  gboolean behind = parser->behind;
 
   if (tee == NULL || (join == NULL && !open_ends))
     return NULL;
@@ -168,6 +175,7 @@ parse_tee (Parser *parser, HrElement *from, gboolean open_ends)
   ends[0] = parse_chain (parser, tee->element);
   expect (parser, '|');
   parser->group = group;
+  parser->behind = behind;
   ends[1] = parser->bad ? NULL : parse_chain (parser, tee->element);
   expect (parser, open_ends ? '}' : ')');
   if (parser->bad || open_ends)
@@ -228,6 +236,8 @@ note_kind (Parser *parser, Node *node)
     run->raw_reserves = TRUE;
   if (node->kind == 'B')
     parser->group *= (guint)MAX (node->arg, 1);
+  if (node->kind == 'Q')
+    parser->behind = TRUE;
   if (node->kind == 'U')
     run->pushed = node;
   if (node->unordered)
@@ -244,7 +254,6 @@ note_kind (Parser *parser, Node *node)
     if (node->kind == 'L')
       run->pulled = node;
   }
-  node->group = parser->group;
 }
 
 static HrElement *

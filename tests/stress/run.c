@@ -222,6 +222,22 @@ check_gates (Run *run, const Run *serial)
   }
 }
 
+/* what is behind a prefetchqueue must not empty it at once */
+static void
+check_queues (const Run *run)
+{
+  if (run->config->live != 0 || run->config->items >= 0)
+    return;
+  for (int i = 0; i < run->n_nodes; i++) {
+    const Node *node = &run->nodes[i];
+    const HrLink *link = node->element->inputs->len > 0 ? node->element->inputs->pdata[0] : NULL;
+
+    if (node->behind && node->items == 0 && link->from->def->lookahead == NULL
+        && link->max_count > 1)
+      stress_die ("%u buffers were in a queue behind the prefetchqueue", link->max_count);
+  }
+}
+
 static gint
 compare_hashes (gconstpointer a, gconstpointer b)
 {
@@ -348,6 +364,7 @@ stress_run (const Config *config)
   for (int i = 0; i < MAX_SINKS; i++)
     g_ptr_array_set_size (run->held[i], 0);
   check_gates (run, serial);
+  check_queues (run);
   check_messages (run);
   current = NULL;
   run_clear (run);

@@ -22,9 +22,13 @@
 #define HANG 60
 #endif
 
-#ifdef HR_RULES
 HrWrongRule hr_wrong_rule;
-#endif
+
+void
+hr_rule_broken (const char *what)
+{
+  stress_die ("%s", what);
+}
 
 gint stress_progress;
 static Config config;
@@ -83,12 +87,8 @@ set_rule (const char *name)
 {
   for (guint i = 0; rules[i] != NULL; i++)
     if (strcmp (rules[i], name) == 0) {
-#ifdef HR_RULES
       hr_wrong_rule = (HrWrongRule)i;
       return TRUE;
-#else
-      return i == 0;
-#endif
     }
   return FALSE;
 }

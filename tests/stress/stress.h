@@ -31,7 +31,7 @@ typedef struct {
   gboolean reserves, sleeps, light, unordered, drops, sure;
   gint64 window, items, bytes, n, together, time, warm_up;
   gint64 first_id; /* of a source: its samples have their own numbers */
-  guint group;     /* samples in each of its buffers */
+  gboolean behind; /* … a prefetchqueue */
   int sink;
   HrElement *element;
   /* atomic */

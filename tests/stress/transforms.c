@@ -28,6 +28,17 @@ takes_permit (const Node *node)
   return node->run->pipeline->cpus != NULL && !node->light && !node->sleeps;
 }
 
+/* written down once more, so that the core's own is checked */
+static gint64
+window_of (const Node *node)
+{
+  if (node->window > 0)
+    return node->window;
+  if (node->behind)
+    return node->arg;
+  return node->arg == 1 && node->kind != 'A' ? 128 : 8 * node->arg;
+}
+
 static void
 check_window (const Node *node)
 {
@@ -39,7 +50,7 @@ check_window (const Node *node)
   hr_mutex_lock (&link->lock);
   out = link->popped - link->emitted;
   hr_mutex_unlock (&link->lock);
-  if ((guint64)out > hr_run_get_window (node->element->run))
+  if (out > window_of (node))
     stress_die ("%" G_GINT64_FORMAT " tickets are out, and the window is smaller", out);
 }
 
@@ -353,8 +364,7 @@ async_submit (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticke
   hr_ticket_set_data (ticket, transfer);
   g_queue_push_tail (&state->waiting, transfer);
   n = state->waiting.length + state->open.length + state->growing.length;
-  if (node->run->config->live == 0 && !node->run->serial
-      && n > hr_run_get_window (node->element->run))
+  if (node->run->config->live == 0 && !node->run->serial && n > window_of (node))
     stress_die ("%u tickets are out, and the window is smaller", n);
   if (must_stop (node, transfer->id))
     hr_pipeline_stop (node->run->pipeline);
