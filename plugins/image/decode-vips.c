@@ -29,31 +29,36 @@ log_warning (const char *domain, GLogLevelFlags level, const char *message, gpoi
   hr_log ("imagedecode", HR_LOG_INFO, -1, "libvips: %s", message);
 }
 
+static char *start_error;
+
+static void
+start_vips_once (void)
+{
+  if (g_type_from_name ("VipsForeignLoad") != 0)
+    return;
+  if (vips_init ("headrace") != 0) {
+    start_error = vips_error_buffer_copy ();
+    return;
+  }
+  vips_cache_set_max (0);
+  vips_concurrency_set (1);
+  vips_block_untrusted_set (TRUE);
+  g_log_set_handler ("VIPS", G_LOG_LEVEL_WARNING | G_LOG_FLAG_FATAL, log_warning, NULL);
+}
+
 /* With the first image that needs it, not with the pipeline: starting libvips takes 18 ms and
  * 20 MB, and nearly all data are JPEG. Its global settings are touched only if the program has not
  * started it already. */
 static gboolean
 start_vips (GError **error)
 {
-  static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static gboolean done;
-  gboolean ok = TRUE;
-  pthread_mutex_lock (&lock);
-  if (!done && g_type_from_name ("VipsForeignLoad") == 0) {
-    if (vips_init ("headrace") != 0) {
-      g_autofree char *text = vips_error_buffer_copy ();
-      g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "libvips does not start: %s", text);
-      ok = FALSE;
-    } else {
-      vips_cache_set_max (0);
-      vips_concurrency_set (1);
-      vips_block_untrusted_set (TRUE);
-      g_log_set_handler ("VIPS", G_LOG_LEVEL_WARNING | G_LOG_FLAG_FATAL, log_warning, NULL);
-    }
-  }
-  done = done || ok;
-  pthread_mutex_unlock (&lock);
-  return ok;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once (&once, start_vips_once);
+  if (start_error == NULL)
+    return TRUE;
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "libvips does not start: %s",
+               start_error);
+  return FALSE;
 }
 
 static VipsImage *
