@@ -9,8 +9,8 @@
  *   fresh   the same into fresh memory from malloc()
  * Then, for each line "run" on standard input, everything once: it prints the CPU milliseconds an
  * image, user and system. For "check" it prints one sha256 over the results in order. */
-#include <jpeglib.h>
 #include <stdio.h>
+#include <jpeglib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

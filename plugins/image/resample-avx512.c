@@ -47,8 +47,8 @@ typedef struct {
 } Step;
 
 typedef struct {
-  guint n_steps;   /* a group */
-  gboolean narrow; /* 64 bytes are enough for every window */
+  guint n_steps; /* a group */
+  guint reach;   /* bytes of the widest window: 32, 64 or 128 */
   Step steps[];
 } Packed;
 
@@ -83,7 +83,7 @@ pack_horizontal (HrAxis *axis)
   guint n_groups = (axis->out + GROUP - 1) / GROUP, n_steps = (axis->max_taps + 3) / 4;
   Packed *packed = g_malloc0 (sizeof (Packed) + (gsize)n_groups * n_steps * sizeof (Step));
   packed->n_steps = n_steps;
-  packed->narrow = window (axis) <= 64;
+  packed->reach = window (axis) <= 32 ? 32 : window (axis) <= 64 ? 64 : 128;
   for (guint x = 0; x < axis->out; x++) {
     guint start = axis->first[x / GROUP * GROUP];
     for (guint s = 0; s < n_steps; s++) {
@@ -103,44 +103,66 @@ pack_horizontal (HrAxis *axis)
   axis->packed = packed;
 }
 
+/* a load that is no wider than it must be seldom crosses a cache line */
 static inline __m512i
-gather (const guint8 *from, __m512i index, gboolean narrow)
+gather (const guint8 *from, __m512i index, guint reach)
 {
+  if (reach == 32)
+    return _mm512_permutexvar_epi8 (
+        index, _mm512_castsi256_si512 (_mm256_loadu_si256 ((const __m256i *)from)));
   __m512i low = _mm512_loadu_si512 (from);
-  if (narrow)
+  if (reach == 64)
     return _mm512_permutexvar_epi8 (index, low);
   return _mm512_permutex2var_epi8 (low, index, _mm512_loadu_si512 (from + 64));
 }
 
+/* The byte too many is the next group's first, and written again; the last group has a mask, which
+ * makes a store slow. */
 static inline void
-put_group (guint8 *out, __mmask16 bytes, __m512i sums)
+put_group (guint8 *out, guint n_pixels, __m512i sums)
 {
   /* negative sums become 0 first: the narrowing takes them for large ones */
   __m128i pixels = _mm512_cvtusepi32_epi8 (_mm512_max_epi32 (sums, _mm512_setzero_si512 ()));
-  _mm_mask_storeu_epi8 (out, bytes, pixels);
+  if (n_pixels > GROUP)
+    _mm_storeu_si128 ((__m128i *)out, pixels);
+  else
+    _mm_mask_storeu_epi8 (out, (1u << n_pixels * 3) - 1, pixels);
 }
 
+/* rows that share a load of weights; their sums stay in registers */
+#define ROWS 4
+
 static inline void
-few_steps (const HrAxis *axis, guint n, const guint8 *const *in, guint8 *const *out, guint n_steps,
-           gboolean narrow)
+some_rows (const HrAxis *axis, const guint8 *const *in, guint8 *const *out, guint reach)
 {
   const Packed *packed = axis->packed;
-  const Step *steps = packed->steps;
+  const Step *step = packed->steps;
+  guint n_steps = packed->n_steps;
   const __m512i round = _mm512_set1_epi32 (1 << (axis->precision - 1));
   const __m128i precision = _mm_cvtsi32_si128 (axis->precision);
-  for (guint x = 0; x < axis->out; x += GROUP, steps += n_steps) {
-    __mmask16 bytes = (1u << MIN (axis->out - x, GROUP) * 3) - 1;
-    gsize start = (gsize)axis->first[x] * 3;
-    for (guint r = 0; r < n; r++) {
-      __m512i d0 = round, d1 = _mm512_setzero_si512 (), d2 = d1;
-      for (guint s = 0; s < n_steps; s++) {
-        __m512i taps = gather (in[r] + start + s * 12, _mm512_loadu_si512 (steps[s].index), narrow);
-        d0 = _mm512_dpbusd_epi32 (d0, taps, _mm512_loadu_si512 (steps[s].weights[0]));
-        d1 = _mm512_dpbusd_epi32 (d1, taps, _mm512_loadu_si512 (steps[s].weights[1]));
-        d2 = _mm512_dpbusd_epi32 (d2, taps, _mm512_loadu_si512 (steps[s].weights[2]));
-      }
-      put_group (out[r] + x * 3, bytes, join (d0, d1, d2, precision));
+  const guint8 *in0 = in[0], *in1 = in[1], *in2 = in[2], *in3 = in[3];
+  for (guint x = 0; x < axis->out; x += GROUP) {
+    __m512i d0[ROWS], d1[ROWS], d2[ROWS];
+    gsize at = (gsize)axis->first[x] * 3;
+    for (guint r = 0; r < ROWS; r++) {
+      d0[r] = round;
+      d1[r] = d2[r] = _mm512_setzero_si512 ();
     }
+    for (guint s = 0; s < n_steps; s++, step++, at += 12) {
+      __m512i index = _mm512_loadu_si512 (step->index);
+      __m512i w0 = _mm512_loadu_si512 (step->weights[0]),
+              w1 = _mm512_loadu_si512 (step->weights[1]),
+              w2 = _mm512_loadu_si512 (step->weights[2]);
+      __m512i taps[ROWS] = { gather (in0 + at, index, reach), gather (in1 + at, index, reach),
+                             gather (in2 + at, index, reach), gather (in3 + at, index, reach) };
+      for (guint r = 0; r < ROWS; r++) {
+        d0[r] = _mm512_dpbusd_epi32 (d0[r], taps[r], w0);
+        d1[r] = _mm512_dpbusd_epi32 (d1[r], taps[r], w1);
+        d2[r] = _mm512_dpbusd_epi32 (d2[r], taps[r], w2);
+      }
+    }
+    for (guint r = 0; r < ROWS; r++)
+      put_group (out[r] + x * 3, axis->out - x, join (d0[r], d1[r], d2[r], precision));
   }
 }
 
@@ -148,13 +170,21 @@ static void
 horizontal (const HrAxis *axis, guint n, const guint8 *const *in, guint8 *const *out)
 {
   const Packed *packed = axis->packed;
-  /* constants let the compiler keep one or two steps in registers */
-  if (packed->n_steps == 1)
-    few_steps (axis, n, in, out, 1, TRUE);
-  else if (packed->n_steps == 2 && packed->narrow)
-    few_steps (axis, n, in, out, 2, TRUE);
-  else
-    few_steps (axis, n, in, out, packed->n_steps, packed->narrow);
+  for (guint r = 0; r < n; r += ROWS) {
+    const guint8 *from[ROWS];
+    guint8 *to[ROWS];
+    /* fewer than four: the last one again, to the same place */
+    for (guint i = 0; i < ROWS; i++) {
+      from[i] = in[MIN (r + i, n - 1)];
+      to[i] = out[MIN (r + i, n - 1)];
+    }
+    if (packed->reach == 32)
+      some_rows (axis, from, to, 32);
+    else if (packed->reach == 64)
+      some_rows (axis, from, to, 64);
+    else
+      some_rows (axis, from, to, 128);
+  }
 }
 
 /* ---- down ---- */
