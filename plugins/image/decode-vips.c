@@ -1,7 +1,9 @@
 /* decode-vips.c: PNG, WebP, GIF and TIFF through one named loader of libvips
  *
  * The loader is called without libvips' operation cache, and rows are computed in this thread
- * without its thread pools: one image costs one worker, and nothing global decides how. */
+ * without its thread pools: one image costs one worker, and nothing global decides how. (Steps
+ * inside a loader go through the cache all the same, where a program keeps it on; nobody asks for
+ * them again, and it drops them in its own time.) */
 #include <pthread.h>
 #include <string.h>
 #include <vips/vips.h>

@@ -202,8 +202,8 @@ pack_vertical (HrAxis *axis)
   axis->packed = packed;
 }
 
-/* 64 bytes, or the last few by a mask */
-static inline void
+/* 64 bytes, or the last few by a mask; inlined so that a full mask costs nothing */
+static inline __attribute__ ((always_inline)) void
 columns (const HrAxis *axis, guint count, const guint32 *weights, const guint8 *const *rows,
          gsize x, __mmask64 mask, guint8 *out)
 {

@@ -21,7 +21,7 @@ main (int argc, char **argv)
       printf ("%s %s\n", hr_data_error_kind (error->code), error->message);
       continue;
     }
-    g_autofree char *sha = image_test_sha256 (pixels, (gsize) height * width * 3);
+    g_autofree char *sha = image_test_sha256 (pixels, (gsize)height * width * 3);
     printf ("%u %u %s\n", height, width, sha);
   }
   return 0;
