@@ -324,7 +324,7 @@ test_vectors (void)
   guint n = 0;
 
   if (!path || !*path) {
-    g_test_skip ("HR_SIGV4_VECTORS names no folder with the public vectors");
+    g_test_skip ("optional: HR_SIGV4_VECTORS names no folder with the public vectors");
     return;
   }
   folder = g_dir_open (path, 0, NULL);
