@@ -1,12 +1,15 @@
 /* hr-harness.c: tests one element, or a whole pipeline, in a few lines */
 #include "hr-harness.h"
+#include "hr-sync.h"
 #include <string.h>
 
 struct _HrHarness {
   HrPipeline *pipeline;
   gboolean has_source; /* an appsrc of ours, "harness-in" */
   gboolean has_sink;   /* an appsink of ours */
-  GAsyncQueue *input;  /* HrBuffer, at last END */
+  GQueue input;        /* HrBuffer, at last END; not a GAsyncQueue, whose lock no sanitizer sees */
+  HrMutex lock;        /* input */
+  HrCond filled;
   GThread *feeder;
   gboolean ended;      /* nothing more is pushed */
   gboolean pulled_out; /* the sink has said NULL */
@@ -25,8 +28,12 @@ feed (gpointer data)
   gboolean wanted = TRUE;
 
   for (;;) {
-    gpointer item = g_async_queue_pop (harness->input);
+    gpointer item;
 
+    hr_mutex_lock (&harness->lock);
+    while ((item = g_queue_pop_head (&harness->input)) == NULL)
+      hr_cond_wait (&harness->filled, &harness->lock);
+    hr_mutex_unlock (&harness->lock);
     if (item == END)
       break;
     if (wanted)
@@ -36,6 +43,15 @@ feed (gpointer data)
   }
   hr_pipeline_end (harness->pipeline, "harness-in");
   return NULL;
+}
+
+static void
+give (HrHarness *harness, gpointer item)
+{
+  hr_mutex_lock (&harness->lock);
+  g_queue_push_tail (&harness->input, item);
+  hr_mutex_unlock (&harness->lock);
+  hr_cond_signal (&harness->filled);
 }
 
 static void
@@ -102,7 +118,8 @@ harness_new (const char *element, guint workers, GError **error)
     return NULL;
   }
   if (harness->has_source) {
-    harness->input = g_async_queue_new_full ((GDestroyNotify)hr_buffer_unref);
+    hr_mutex_init (&harness->lock);
+    hr_cond_init (&harness->filled);
     harness->feeder = g_thread_new ("harness", feed, harness);
   }
   return harness;
@@ -143,7 +160,7 @@ void
 hr_harness_push (HrHarness *harness, HrBuffer *buffer)
 {
   g_assert_true (harness->has_source && !harness->ended);
-  g_async_queue_push (harness->input, buffer);
+  give (harness, buffer);
 }
 
 void
@@ -160,7 +177,7 @@ void
 hr_harness_end (HrHarness *harness)
 {
   if (harness->has_source && !harness->ended)
-    g_async_queue_push (harness->input, END);
+    give (harness, END);
   harness->ended = TRUE;
 }
 
@@ -229,10 +246,13 @@ hr_harness_free (HrHarness *harness)
     wait_for_end (harness);
   }
   g_assert_no_error (harness->error);
-  if (harness->feeder != NULL)
+  if (harness->feeder != NULL) {
     g_thread_join (harness->feeder);
+    g_assert_true (g_queue_is_empty (&harness->input));
+    hr_cond_clear (&harness->filled);
+    hr_mutex_clear (&harness->lock);
+  }
   g_object_unref (harness->pipeline);
-  g_clear_pointer (&harness->input, g_async_queue_unref);
   g_free (harness);
 }
 

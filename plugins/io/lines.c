@@ -60,7 +60,7 @@ hr_lines_begin (HrLines *lines, GRefString *uri, GRefString *root, gint64 start,
   lines->line = start > 0 ? -1 : 1;
   lines->end = end;
   lines->ended = FALSE;
-  lines->done = FALSE;
+  lines->done = end >= 0 && start >= end; /* an empty object */
   g_byte_array_set_size (lines->carry, 0);
 }
 
@@ -259,7 +259,8 @@ hr_lines_next (HrLines *lines, HrBuffer **block, GError **error)
 
     if (!memory)
       return FALSE;
-    memcpy (memory->data, lines->carry->data, used);
+    if (used > 0)
+      memcpy (memory->data, lines->carry->data, used);
     lines->copied += used;
     if (!fill (lines, memory, &used, error))
       return FALSE;

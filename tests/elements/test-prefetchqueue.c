@@ -66,6 +66,21 @@ test_ahead (gconstpointer data)
 }
 
 static void
+test_conflict (void)
+{
+  hr_harness_new_failing ("batch size=2 ! prefetchqueue max-batches=2 warm-up=3", HR_PARSE_ERROR,
+                          HR_PARSE_ERROR_CONFLICT, "*warm-up=3*max-batches=2*");
+}
+
+/* it counts batches, so there must be some; the advice names the element that makes them */
+static void
+test_needs_batch (void)
+{
+  hr_harness_new_failing ("fakesrc ! prefetchqueue", HR_PARSE_ERROR, HR_PARSE_ERROR_TYPE,
+                          "*prefetchqueue*batch*fakesrc ! batch ! prefetchqueue*");
+}
+
+static void
 test_same_bytes (void)
 {
   g_autofree char *without =
@@ -115,6 +130,8 @@ main (int argc, char **argv)
   g_test_add_data_func ("/prefetchqueue/ahead/0", GUINT_TO_POINTER (0), test_ahead);
   g_test_add_data_func ("/prefetchqueue/ahead/1", GUINT_TO_POINTER (1), test_ahead);
   g_test_add_data_func ("/prefetchqueue/ahead/3", GUINT_TO_POINTER (3), test_ahead);
+  g_test_add_func ("/prefetchqueue/conflict", test_conflict);
+  g_test_add_func ("/prefetchqueue/needs-batch", test_needs_batch);
   g_test_add_func ("/prefetchqueue/same-bytes", test_same_bytes);
   g_test_add_func ("/prefetchqueue/live", test_live);
   g_test_add_func ("/prefetchqueue/examples", test_examples);

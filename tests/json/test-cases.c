@@ -237,6 +237,13 @@ write_huge (const char *path, gsize note, gboolean as_last)
   fclose (file);
 }
 
+/* a sanitizer needs memory of its own, and gives none back */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1
+#else
+#define SANITIZED 0
+#endif
+
 static void
 test_huge_line (void)
 {
@@ -261,7 +268,7 @@ test_huge_line (void)
       g_assert_nonnull (strstr (error->message, "the limit is max-line-bytes=1048576"));
     }
     /* the line is passed over, not held; later, the peak tells nothing any more */
-    if (!as_last)
+    if (!as_last && !SANITIZED)
       g_assert_cmpint (peak_memory () - before, <, note / 2);
     {
       g_auto (Outcome) usual = outcome_run ("filesrc location=%s ! jsonlparse ! appsink", path);

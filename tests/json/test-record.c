@@ -745,6 +745,7 @@ test_shuffled_values (void)
       g_autofree char *conversation = describe (record.conversation);
 
       n_good++;
+      g_assert_cmpuint (strlen (conversation), >, 0);
       g_assert_cmpuint (record.links->len, ==, record.targets->len);
     } else {
       g_assert_true (error->domain == HR_DATA_ERROR);
