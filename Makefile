@@ -123,8 +123,8 @@ check-format: ## fail if a C file is not formatted
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 --dry-run -Werror
 
 .PHONY: docs
-docs: build ## the element reference, from the elements' own tables, into build/docs
-	@tools/make-docs $(BUILD) build/docs
+docs: build ## write docs/elements from the elements' own tables; a test fails if they differ
+	@tools/make-docs $(BUILD) docs/elements
 
 .PHONY: help
 help: ## this list

@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""The documents say what the program does: each element's page has the properties of its table and no
+others, there is a page for each element and for nothing else, and the commands in grammar.md print what
+stands below them.
+
+usage: test-docs.py BUILD SOURCE_ROOT
+"""
+import importlib.machinery
+import importlib.util
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import traceback
+
+BUILD, ROOT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+PAGES = ROOT / "docs" / "elements"
+HINT = "run `make docs`"
+
+
+def load(path):
+    loader = importlib.machinery.SourceFileLoader("make_docs", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("make_docs", loader))
+    sys.dont_write_bytecode = True
+    loader.exec_module(module)
+    return module
+
+
+FILES, ELEMENTS = load(ROOT / "tools" / "make-docs").pages(BUILD)
+
+
+def rows(text):
+    """{property: its row}"""
+    return dict((m[1], m[0]) for m in re.finditer(r"^\| `([a-z0-9-]+)` \|.*$", text, re.M))
+
+
+def test_pages():
+    """a page for each element, and none for what is gone"""
+    have = {p.name for p in PAGES.glob("*.md")}
+    assert have == set(FILES), f"{HINT}: missing {sorted(set(FILES) - have)}, left over {sorted(have - set(FILES))}"
+    assert len(ELEMENTS) > 10
+
+
+def test_properties():
+    """each page has the properties of the table and no others, with type, default, range and doc"""
+    wrong = []
+    for element in ELEMENTS:
+        text = (PAGES / f"{element['name']}.md").read_text(encoding="utf-8")
+        shown, table = rows(text), {p["name"]: p for p in element["properties"]}
+        wrong += [f"{element['name']}: {name} is not on the page" for name in table if name not in shown]
+        wrong += [f"{element['name']}: {name} is on the page only" for name in shown if name not in table]
+        for name in set(shown) & set(table):
+            cells = [c.strip() for c in re.split(r"(?<!\\)\|", shown[name])[1:-1]]
+            prop = table[name]
+            expected = [prop["type"], prop["doc"].replace("|", "\\|").replace("<", "&lt;")]
+            if [cells[1].split()[0], cells[5]] != expected or (prop["default"] or "") not in cells[2]:
+                wrong.append(f"{element['name']}: {name} is another on the page")
+    assert not wrong, "; ".join(wrong + [HINT])
+
+
+def test_fresh():
+    """the pages are what the tables make of them"""
+    stale = [name for name, text in FILES.items() if (PAGES / name).read_text(encoding="utf-8") != text]
+    assert not stale, f"{HINT}: out of date: {', '.join(stale)}"
+
+
+def test_grammar():
+    """the commands in grammar.md print what stands below them"""
+    text = (ROOT / "docs" / "grammar.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n\$ (.*?)\n(.*?)^```$", text, re.M | re.S)
+    assert len(blocks) >= 8, len(blocks)
+    environment = {k: v for k, v in os.environ.items() if k not in ("DATA_SET", "HR_PLUGIN_PATH")}
+    for command, expected in blocks:
+        words = shlex.split(command)
+        assert words[0] == "hr-launch", command
+        done = subprocess.run([BUILD / "tools" / "hr-launch", *words[1:]], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False, timeout=60, env=environment)
+        assert done.stdout.strip() == expected.strip(), f"{command}\n{done.stdout}\ninstead of\n{expected}"
+        assert done.returncode == (0 if "--print" in words else 2), command
+
+
+def test_examples():
+    """the pipelines that grammar.md shows without their output are right"""
+    text = (ROOT / "docs" / "grammar.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^    (\w+src .*)$", text, re.M)
+    assert len(shown) >= 4, shown
+    for pipeline in shown:
+        subprocess.run([BUILD / "tools" / "hr-launch", "--print", pipeline], check=True, stdout=subprocess.DEVNULL, timeout=60)
+
+
+def main():
+    tests = [(name, f) for name, f in sorted(globals().items()) if name.startswith("test_")]
+    print(f"1..{len(tests)}")
+    failed = 0
+    for number, (name, test) in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {number} {name}")
+        except Exception:  # noqa: each failure is told, and the others run
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+            print(f"not ok {number} {name}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
