@@ -117,12 +117,12 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
   g_autofree char *path = g_uri_unescape_string (parts[0], NULL), *key = NULL;
   gboolean is_list = strcmp (path, BUCKET) == 0 || strcmp (path, BUCKET "/") == 0;
 
-  reply->delay = s3->delay;
   if (!g_str_has_prefix (path, BUCKET "/") && !is_list) {
     fake_reply_error (reply, 404, "NoSuchBucket");
     return;
   }
   hr_mutex_lock (&s3->lock);
+  reply->delay = s3->delay;
   if (is_list) {
     answer_list (s3, parts[1] ? parts[1] : "", reply);
   } else {

@@ -393,6 +393,7 @@ test_identity (void)
   g_assert_nonnull (strstr (result.error->message, "149999"));
   g_assert_cmpuint (result.tries, ==, 1);
   result_clear (&result);
+  g_clear_pointer (&server, fake_server_free);
   g_free (script.seen);
 }
 
@@ -431,6 +432,7 @@ test_too_large (void)
       g_assert_cmpuint (result.received, ==, 0);
     }
     result_clear (&result);
+    g_clear_pointer (&server, fake_server_free);
     g_free (script.seen);
   }
 }
@@ -576,6 +578,7 @@ test_pause (void)
   g_assert_cmpuint (gate.result.tries, ==, 1);
   result_clear (&gate.result);
   result_clear (&other);
+  g_clear_pointer (&server, fake_server_free);
   g_free (script.seen);
 }
 
@@ -609,6 +612,7 @@ test_refuse (void)
   g_assert_error (gate.result.error, HR_DATA_ERROR, HR_DATA_ERROR_OTHER);
   g_assert_cmpuint (gate.result.tries, ==, 1);
   result_clear (&gate.result);
+  g_clear_pointer (&server, fake_server_free);
   g_free (script.seen);
 }
 
@@ -685,6 +689,7 @@ test_away (void)
   check_body (&result, 0, SIZE - 1);
   g_assert_cmpuint (result.tries, ==, 1);
   result_clear (&result);
+  g_clear_pointer (&server, fake_server_free);
   g_free (script.seen);
 }
 

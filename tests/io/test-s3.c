@@ -292,8 +292,6 @@ typedef struct {
   const char *code;
   guint status;
   guint times;
-  const char *header;
-  const char *value;
 } Refusal;
 
 static void
@@ -305,26 +303,26 @@ refuse (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply, const char *
   if (count >= refusal->times)
     return;
   g_clear_pointer (&reply->headers, g_free);
-  if (refusal->header)
-    fake_reply_add_header (reply, refusal->header, refusal->value);
   fake_reply_error (reply, refusal->status, refusal->code);
 }
 
 static void
 test_refusals (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
 {
-  Refusal refusal = { .code = "SlowDown", .status = 503, .times = 3 };
+  static const Refusal thrice = { .code = "SlowDown", .status = 503, .times = 3 };
+  static const Refusal always = { .code = "SlowDown", .status = 503, .times = G_MAXUINT };
+  static const Refusal denied = { .code = "AccessDenied", .status = 403, .times = G_MAXUINT };
 
   fake_s3_put (f->s3, "a", "good", 4);
   fake_s3_put (f->s3, "b", "good", 4);
   fake_s3_put (f->s3, "c", "good", 4);
-  fake_s3_set_hook (f->s3, refuse, &refusal);
+  fake_s3_set_hook (f->s3, refuse, (gpointer)&thrice);
   check_good (f, "a", "good");
   g_assert_cmpuint (fake_s3_get_count (f->s3, "a"), ==, 4);
-  refusal.times = G_MAXUINT;
+  fake_s3_set_hook (f->s3, refuse, (gpointer)&always);
   check_bad (f, "b", HR_RESOURCE_ERROR_READ,
              "s3://demo/b: HTTP 503 SlowDown: The test says so. (4 tries)");
-  refusal = (Refusal){ .code = "AccessDenied", .status = 403, .times = G_MAXUINT };
+  fake_s3_set_hook (f->s3, refuse, (gpointer)&denied);
   check_bad (f, "c", HR_RESOURCE_ERROR_FORBIDDEN, "HTTP 403 AccessDenied");
   g_assert_cmpuint (fake_s3_get_count (f->s3, "c"), ==, 1);
 }
@@ -333,17 +331,18 @@ test_refusals (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
 static void
 test_error_in_200 (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
 {
-  Refusal refusal = { .code = "InternalError", .status = 200, .times = 1 };
+  static const Refusal once = { .code = "InternalError", .status = 200, .times = 1 };
+  static const Refusal always = { .code = "InternalError", .status = 200, .times = G_MAXUINT };
   g_autofree char *root = NULL, *keys = NULL;
 
   fake_s3_put (f->s3, "a.jsonl", "a.jsonl", 7);
-  fake_s3_set_hook (f->s3, refuse, &refusal);
+  fake_s3_set_hook (f->s3, refuse, (gpointer)&once);
   check_good (f, "a.jsonl", "a.jsonl");
   g_assert_cmpuint (fake_s3_get_count (f->s3, "a.jsonl"), ==, 2);
   keys = list (f, "s3://demo/", 0, &root);
   g_assert_cmpstr (keys, ==, "a.jsonl");
   g_assert_cmpuint (fake_s3_get_count (f->s3, NULL), ==, 2);
-  refusal.times = G_MAXUINT;
+  fake_s3_set_hook (f->s3, refuse, (gpointer)&always);
   check_bad (f, "a.jsonl", HR_RESOURCE_ERROR_READ, "HTTP 200 InternalError");
 }
 
