@@ -8,6 +8,7 @@
 typedef struct {
   HrElement *element; /* that it waits for; NULL: it does not stand still */
   const char *why;    /* "waits for room in front of", … */
+  gboolean filling;   /* there is something for it, which a warm-up keeps back */
   guint64 count;      /* sum of its workers' wait counts: unchanged, it has not moved */
 } Stand;
 
@@ -68,6 +69,9 @@ look_at_worker (HrElement *element, HrWorker *worker, Stand *stand)
       return MOVES;
     stand->element = link->from;
     stand->why = "waits for the output of";
+    stand->filling = hr_link_is_filling (link);
+    if (stand->filling)
+      return WAITS_INPUT;
     return hr_link_is_empty (link) ? WAITS_INPUT : hr_link_is_shut (link) ? IDLE : MOVES;
   case HR_WAIT_RELEASE:
     if (link == NULL
@@ -104,6 +108,7 @@ stand_of (HrElement *element)
       worst = motion;
       stand.element = one.element;
       stand.why = one.why;
+      stand.filling = one.filling;
     }
   }
   /* somebody who has left, or whose end is in the program's hands, is not waited for here */
@@ -165,6 +170,16 @@ stood_before (HrDeadlock *finder, GPtrArray *circle, Stand *stands)
   return all;
 }
 
+static gboolean
+is_warming_up (GPtrArray *circle, Stand *stands)
+{
+  gboolean any = FALSE;
+
+  for (guint i = 0; i < circle->len; i++)
+    any = any || stands[((HrElement *) circle->pdata[i])->index].filling;
+  return any;
+}
+
 void
 hr_deadlock_look (HrDeadlock *finder)
 {
@@ -179,11 +194,15 @@ hr_deadlock_look (HrDeadlock *finder)
 
     if (circle == NULL || circle->len < 2)
       continue;
-    if (stood_before (finder, circle, stands)) {
+    if (!stood_before (finder, circle, stands))
+      return; /* one is enough, and it is looked at again */
+    if (is_warming_up (circle, stands)) {
+      hr_pipeline_end_warm_up (pipeline); /* it cannot get any warmer */
+    } else {
       g_autofree char *text = describe (circle, stands);
 
       hr_pipeline_fail (pipeline, NULL, g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_DEADLOCK, text));
     }
-    return; /* one is enough, and it is looked at again */
+    return;
   }
 }

@@ -553,6 +553,17 @@ hr_link_is_empty (HrLink *link)
 }
 
 gboolean
+hr_link_is_filling (HrLink *link)
+{
+  gboolean filling;
+
+  hr_mutex_lock (&link->lock);
+  filling = link->count > 0 && link->count < link->min_fill && !link->ended;
+  hr_mutex_unlock (&link->lock);
+  return filling;
+}
+
+gboolean
 hr_link_is_shut (HrLink *link)
 {
   gboolean shut;

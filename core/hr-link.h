@@ -112,5 +112,7 @@ void hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes);
 /* for the deadlock finder: would a producer, a consumer have to sleep? */
 gboolean hr_link_is_full (HrLink *link);
 gboolean hr_link_is_empty (HrLink *link);
+/* there are items, and they are kept back until there are more */
+gboolean hr_link_is_filling (HrLink *link);
 /* there are items, and the window has no room for them */
 gboolean hr_link_is_shut (HrLink *link);

@@ -143,14 +143,27 @@ add_async (Maker *maker)
   g_string_append_c (maker->text, ' ');
 }
 
-/* samples; @tees: how deep they may still be nested */
+static void
+add_prefetch (Maker *maker, gboolean warm)
+{
+  int ahead = from_to (maker, 1, 4);
+
+  g_string_append_printf (maker->text, "Q%d", ahead);
+  if (warm)
+    g_string_append_printf (maker->text, "w%d", from_to (maker, 1, ahead));
+  g_string_append_c (maker->text, ' ');
+}
+
+/* of samples, with lists, or of batches; @tees: how deep they may still be nested */
 static void
 add_elements (Maker *maker, int most, int tees, gboolean lists)
 {
   for (int n = from_to (maker, 0, most); n > 0; n--) {
     int kind = from_to (maker, 0, 9);
 
-    if (kind < 4 || (kind < 6 && !lists) || (kind > 7 && tees == 0)) {
+    if (!lists && one_in (maker, 12)) {
+      add_prefetch (maker, one_in (maker, 10)); /* inside a tee a warm-up may only end by the finder */
+    } else if (kind < 4 || (kind < 6 && !lists) || (kind > 7 && tees == 0)) {
       add_pool (maker, 'P');
     } else if (kind < 6) {
       add_pool (maker, 'E');
@@ -209,14 +222,8 @@ add_end (Maker *maker, int batches)
 {
   if (batches == 2)
     g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, 4));
-  if (batches > 0 && one_in (maker, 2)) {
-    int ahead = from_to (maker, 1, 4);
-
-    g_string_append_printf (maker->text, "Q%d", ahead);
-    if (one_in (maker, 3))
-      g_string_append_printf (maker->text, "w%d", from_to (maker, 1, ahead));
-    g_string_append_c (maker->text, ' ');
-  }
+  if (batches > 0 && one_in (maker, 2))
+    add_prefetch (maker, one_in (maker, 3));
   if (one_in (maker, 2))
     add_elements (maker, 2, maker->may_tee ? 1 : 0, batches == 0);
 }
