@@ -258,9 +258,12 @@ hr_steps_left (HrSteps *steps, guint index, gint64 sample)
   guint i;
 
   hr_mutex_lock (&steps->leaf);
+  hr_rule_check (number >= segment->low, "a number leaves an unordered element twice");
   segment->n_left++;
   for (i = segment->out->len; i > 0 && g_array_index (segment->out, gint64, i - 1) > number; i--)
     ;
+  hr_rule_check (i == 0 || g_array_index (segment->out, gint64, i - 1) != number,
+                 "a number leaves an unordered element twice");
   g_array_insert_val (segment->out, i, number);
   for (i = 0; i < segment->out->len && g_array_index (segment->out, gint64, i) == segment->low; i++)
     segment->low++;

@@ -36,17 +36,24 @@ find_reservation (const HrBuffer *buffer)
   return NULL;
 }
 
-/* Outputs stand for their input; a batch stands for its first member. */
+/* its numbers are those of its samples; later, unordered elements may give it others */
+static gboolean
+is_new_batch (const HrOut *out, const HrBuffer *buffer)
+{
+  return out->worker->run->def->group != NULL && hr_buffer_get_n_members (buffer) > 0;
+}
+
+/* Outputs stand for their input; a batch stands for its first member where it is made. */
 static void
 number_outputs (HrOut *out, const HrBuffer *like)
 {
   for (guint i = out->first; i < out->n_buffers; i++) {
     HrBuffer *buffer = out->buffers[i];
 
-    if (hr_buffer_get_n_members (buffer) > 0)
+    if (is_new_batch (out, buffer))
       like = hr_buffer_get_member (buffer, 0);
     if (buffer->sample == like->sample
-        && (buffer->number == like->number || hr_buffer_get_n_members (buffer) > 0))
+        && (buffer->number == like->number || is_new_batch (out, buffer)))
       continue;
     buffer = out->buffers[i] = hr_buffer_make_writable (buffer);
     buffer->number = like->number;

@@ -162,7 +162,8 @@ add_elements (Maker *maker, int most, int tees, gboolean lists)
     int kind = from_to (maker, 0, 9);
 
     if (!lists && one_in (maker, 12)) {
-      add_prefetch (maker, one_in (maker, 10)); /* inside a tee a warm-up may only end by the finder */
+      add_prefetch (maker,
+                    one_in (maker, 10)); /* inside a tee a warm-up may only end by the finder */
     } else if (kind < 4 || (kind < 6 && !lists) || (kind > 7 && tees == 0)) {
       add_pool (maker, 'P');
     } else if (kind < 6) {
