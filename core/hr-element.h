@@ -180,6 +180,16 @@ void hr_out_push (HrOut *out, HrBuffer *buffer);
 gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GError **fatal);
 
 /**
+ * hr_out_drop:
+ * @origin: (nullable) (transfer full): where the sample came from
+ *
+ * For elements that make several samples of one buffer: this one is left out by a policy of the
+ * element's, not for a fault. A hole takes its place; it is counted as dropped. (An element that
+ * makes one sample of one drops it by pushing nothing.)
+ */
+void hr_out_drop (HrOut *out, HrOrigin *origin);
+
+/**
  * hr_out_alloc:
  * @field: the field the bytes are for: who consumes it further down may have proposed an allocator
  * @error: #HR_CORE_ERROR_STOPPED when the pipeline is being stopped: just return FALSE

@@ -65,6 +65,17 @@ hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GE
   return TRUE;
 }
 
+void
+hr_out_drop (HrOut *out, HrOrigin *origin)
+{
+  HrBuffer *buffer = hr_buffer_new ();
+
+  hr_buffer_set_origin (buffer, origin);
+  hr_buffer_make_hole (buffer, NULL);
+  __atomic_add_fetch (&out->worker->run->pipeline->n_dropped, 1, __ATOMIC_RELAXED);
+  hr_out_push (out, buffer);
+}
+
 /* ---- permits ---- */
 
 static gboolean

@@ -153,6 +153,28 @@ skip_plain (const char *p, const char *end)
   return p;
 }
 
+/* text in other scripts comes in runs: the first byte that is ASCII, or no UTF-8 */
+static inline const char *
+skip_utf8 (const char *p, const char *end)
+{
+  while (p < end && (guchar)*p >= 0x80) {
+    const guchar *s = (const guchar *)p;
+    guint n;
+
+    /* most of it: three bytes, of which the first tells all about the second */
+    if (end - p >= 3 && s[0] > 0xe0 && s[0] < 0xf0 && s[0] != 0xed && (s[1] & s[2]) >> 6 == 2
+        && (s[1] | s[2]) >> 6 == 2) {
+      p += 3;
+      continue;
+    }
+    n = utf8_length (p, end);
+    if (n == 0)
+      break;
+    p += n;
+  }
+  return p;
+}
+
 /* the number in the four hex digits at @p, -1 if they are none */
 static gint
 hex4 (const char *p, const char *end)
@@ -226,13 +248,9 @@ scan_string (Scan *scan, const char **at)
       return fail (scan, p, HR_DATA_ERROR_BAD_JSON,
                    "control character 0x%02x in a string; it must be written \\u%04x", *p, *p);
     } else {
-      do { /* text in other scripts comes in runs */
-        guint n = utf8_length (p, end);
-
-        if (n == 0)
-          return fail_encoding (scan, p);
-        p += n;
-      } while (p < end && (guchar)*p >= 0x80);
+      p = skip_utf8 (p, end);
+      if (p < end && (guchar)*p >= 0x80)
+        return fail_encoding (scan, p);
     }
   }
   value->end = p - scan->text;

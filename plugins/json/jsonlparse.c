@@ -112,9 +112,15 @@ set_images (const Block *block, HrBuffer *sample, const HrRecord *record)
   HrList *images = hr_list_new (record->links->len), *links = hr_list_new (record->links->len);
 
   for (guint i = 0; i < record->links->len; i++) {
-    g_autofree char *uri = hr_media_link_resolve (block->base, record->targets->pdata[i]);
+    const char *target = record->targets->pdata[i];
 
-    hr_list_append_string (images, uri);
+    if (g_ascii_strncasecmp (target, "data:", 5) == 0) { /* may be long: not copied once more */
+      hr_list_append_string (images, target);
+    } else {
+      g_autofree char *uri = hr_media_link_resolve (block->base, target);
+
+      hr_list_append_string (images, uri);
+    }
     hr_list_append_string (links, record->links->pdata[i]);
   }
   hr_buffer_set_list (sample, "images", images);
@@ -182,9 +188,9 @@ give_line (const Block *block, const char *line, gsize length, HrOrigin *origin,
 
   if (!read_line (block, line, length, origin, &sample, &error))
     return hr_out_reject (block->out, NULL, origin, error, fatal);
-  if (sample == NULL) { /* its place in the order stays */
-    sample = hr_buffer_new ();
-    sample->flags |= HR_BUFFER_HOLE;
+  if (sample == NULL) {
+    hr_out_drop (block->out, origin);
+    return TRUE;
   }
   hr_buffer_set_origin (sample, origin);
   hr_out_push (block->out, sample);

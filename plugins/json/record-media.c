@@ -17,11 +17,17 @@ inside (const HrPlace *place, const char *member)
 }
 
 static gboolean
+is_data_text (const char *text)
+{
+  return g_ascii_strncasecmp (text, "data:", 5) == 0;
+}
+
+static gboolean
 is_data_link (const HrJson *json, guint value)
 {
   const HrJsonValue *v = &json->values[value];
 
-  return v->end - v->start >= 5 && g_ascii_strncasecmp (json->text + v->start, "data:", 5) == 0;
+  return v->end - v->start >= 5 && is_data_text (json->text + v->start);
 }
 
 gboolean
@@ -64,20 +70,21 @@ hr_media_ref_read (const HrJson *json, guint value, const HrPlace *place, HrMedi
 void
 hr_media_ref_append (const HrJson *json, const HrMediaRef *ref, HrRecord *record)
 {
-  char *target, *link = ref->link != 0 ? hr_json_dup_string (json, ref->link, NULL) : NULL;
+  g_autofree char *link = ref->link != 0 ? hr_json_dup_string (json, ref->link, NULL) : NULL;
+  char *target;
 
   if (ref->bytes != 0) {
     g_autofree char *base64 = hr_json_dup_string (json, ref->bytes, NULL);
 
     target = g_strconcat ("data:application/octet-stream;base64,", base64, NULL);
   } else {
-    target = g_strdup (link);
+    target = g_steal_pointer (&link);
   }
-  if (link == NULL || g_ascii_strncasecmp (link, "data:", 5) == 0) {
+  if (link == NULL || is_data_text (link)) {
     g_free (link);
-    link = hr_media_link_shorten (target);
+    link = is_data_text (target) ? hr_media_link_shorten (target) : g_strdup (target);
   }
-  g_ptr_array_add (record->links, link);
+  g_ptr_array_add (record->links, g_steal_pointer (&link));
   g_ptr_array_add (record->targets, target);
 }
 

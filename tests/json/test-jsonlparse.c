@@ -1,4 +1,5 @@
 /* test-jsonlparse.c: blocks of lines in, samples with origins out */
+#include <glib/gstdio.h>
 #include <string.h>
 #include "outcome.h"
 
@@ -343,6 +344,35 @@ test_rules (void)
   g_assert_cmpuint (left_out.skipped->len, ==, 0);
 }
 
+/* a record that is left out is no bad one, and its place in the order stays */
+static void
+test_left_out (void)
+{
+  g_autofree char *path = NULL, *folder = g_dir_make_tmp ("headrace-test-XXXXXX", NULL);
+  g_autofree char *text = NULL, *stats = NULL;
+  g_autoptr (HrPipeline) pipeline = NULL;
+  g_auto (Outcome) result = { NULL, NULL, NULL };
+
+  path = g_build_filename (folder, "a.jsonl", NULL);
+  g_assert_true (g_file_set_contents (path,
+                                      "{\"id\":1,\"response\":\"A\"}\n"
+                                      "{\"id\":2,\"video\":\"1.mp4\",\"response\":\"A\"}\n"
+                                      "{\"id\":3,\"response\":\"A\"}\n",
+                                      -1, NULL));
+  text = g_strdup_printf ("filesrc location=%s ! jsonlparse video=skip ! appsink", path);
+  pipeline = outcome_start (text);
+  result = outcome_collect (pipeline);
+  g_assert_no_error (result.error);
+  g_assert_cmpuint (result.skipped->len, ==, 0);
+  g_assert_cmpuint (result.samples->len, ==, 2);
+  g_assert_cmpint (((HrBuffer *)result.samples->pdata[1])->sample, ==, 2);
+  stats = hr_pipeline_get_stats (pipeline);
+  g_test_message ("%s", stats);
+  g_assert_nonnull (strstr (stats, "\"dropped\":{\"policy\":1}"));
+  g_unlink (path);
+  g_rmdir (folder);
+}
+
 static void
 test_depth (void)
 {
@@ -542,6 +572,7 @@ main (int argc, char **argv)
   g_test_add_func ("/jsonlparse/keep-conflict", test_keep_conflict);
   g_test_add_func ("/jsonlparse/media-folders", test_media_folders);
   g_test_add_func ("/jsonlparse/rules", test_rules);
+  g_test_add_func ("/jsonlparse/left-out", test_left_out);
   g_test_add_func ("/jsonlparse/depth", test_depth);
   g_test_add_func ("/jsonlparse/long-lines", test_long_lines);
   g_test_add_func ("/jsonlparse/cut-line", test_cut_line);

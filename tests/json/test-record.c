@@ -705,6 +705,36 @@ test_two_forms (void)
   g_assert_cmpuint (n, ==, 17);
 }
 
+/* the examples of docs/records.md: good ones stand behind "```json", others behind "```json KIND"
+ */
+static void
+test_document (void)
+{
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  g_autofree char *path = g_build_filename (HR_DOCS, "records.md", NULL);
+  g_autofree char *text = NULL;
+  g_auto (GStrv) lines = NULL;
+  const char *expected = NULL;
+  guint n = 0;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL; i++) {
+    g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
+    g_autoptr (GError) error = NULL;
+
+    if (g_str_has_prefix (lines[i], "```")) {
+      expected = expected != NULL ? NULL : lines[i][7] == ' ' ? lines[i] + 8 : "good";
+    } else if (expected != NULL) {
+      n++;
+      g_test_message ("%s", lines[i]);
+      read_text (lines[i], strlen (lines[i]), &rules, &record, NULL, &error);
+      g_assert_cmpstr (error != NULL ? hr_data_error_kind (error->code) : "good", ==, expected);
+    }
+  }
+  g_assert_cmpuint (n, >, 30);
+}
+
 /* records with values cut out, replaced and moved: any verdict, but no crash and no leak */
 static void
 test_shuffled_values (void)
@@ -768,6 +798,7 @@ main (int argc, char **argv)
   g_test_add_func ("/record/case-25", test_case_25);
   g_test_add_func ("/record/case-26", test_case_26);
   g_test_add_func ("/record/two-forms", test_two_forms);
+  g_test_add_func ("/record/document", test_document);
   g_test_add_func ("/record/shuffled-values", test_shuffled_values);
   return g_test_run ();
 }
