@@ -17,6 +17,8 @@ typedef struct {
   HrFieldSpec
       found; /* the first missing field in the form in which it is there; name NULL: it is not */
   HrElement *giver; /* of it, or the element before */
+  HrElement
+      *batcher; /* nothing is missing, but this one makes batches and @element takes samples */
 } Problem;
 
 typedef struct {
@@ -172,6 +174,15 @@ walk_element (Walk *walk, HrElement *element, GError **error)
   walk->sets[element->index] = set;
   if (set == NULL)
     return FALSE;
+  if (!hr_field_set_suits (set, needs)) {
+    Problem problem = { .element = element,
+                        .missing = g_array_new (FALSE, FALSE, sizeof (HrFieldSpec)),
+                        .batcher = hr_field_set_find (set, "batch")->giver };
+
+    g_array_append_val (walk->problems, problem);
+    hr_field_set_apply (set, def->takes, def->gives, element);
+    return TRUE;
+  }
   for (guint i = 0; i < needs->len; i++)
     if (!hr_field_set_has (set, &g_array_index (needs, HrFieldSpec, i))) {
       note_problem (walk, element, set, needs);
@@ -215,6 +226,15 @@ append_problem (const Walk *walk, const Problem *problem, GString *text)
   g_autofree char *missing = describe_missing (problem);
   const char *label = hr_check_label (walk->check, problem->element);
 
+  if (problem->batcher != NULL) {
+    const char *batcher = hr_check_label (walk->check, problem->batcher);
+
+    g_string_append_printf (text,
+                            "\"%s\" works on single samples, and \"%s\" before it makes batches\n"
+                            "put \"%s\" before \"%s\"",
+                            label, batcher, label, batcher);
+    return;
+  }
   g_string_append_printf (text, "\"%s\" needs %s", label, missing);
   if (problem->found.name != NULL && problem->giver != NULL) {
     g_autofree char *found = hr_field_spec_to_string (&problem->found);

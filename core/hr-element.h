@@ -91,7 +91,9 @@ struct _HrElementDef {
 
   /* Fields: "images:encoded, conversation". `needs`: what must arrive. `gives`: what it adds, or
    * changes the form of. `takes`: what it removes. All others pass. The word "batch" stands for
-   * being a batch, "*" in `gives` for any field: what comes from a program is not checked. */
+   * being a batch, "*" in `gives` for any field: what comes from a program is not checked. An
+   * element that needs fields gets single samples and stands before `batch`, unless it needs
+   * "batch" too, or "batch?": one or the other. */
   const char *needs;
   const char *gives;
   const char *takes;

@@ -73,9 +73,22 @@ hr_field_set_has (const HrFieldSet *set, const HrFieldSpec *spec)
 {
   const HrSetField *field = hr_field_set_find (set, spec->name);
 
+  if (g_str_equal (spec->name, "batch?"))
+    return TRUE;
   if (field == NULL)
     return set->open;
   return spec->form == NULL || field->spec.form == spec->form;
+}
+
+gboolean
+hr_field_set_suits (const HrFieldSet *set, const GArray *needs)
+{
+  if (needs->len == 0 || hr_field_set_find (set, "batch") == NULL)
+    return TRUE;
+  for (guint i = 0; i < needs->len; i++)
+    if (g_str_has_prefix (g_array_index (needs, HrFieldSpec, i).name, "batch"))
+      return TRUE;
+  return FALSE;
 }
 
 void

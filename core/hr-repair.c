@@ -4,8 +4,9 @@
 #include <string.h>
 
 #define MAX_DEPTH 4
-#define MAX_SETS 4000 /* that the search looks at: it runs only when there is an error to explain  \
-                       */
+#define MAX_SETS                                                                                   \
+  4000 /* that the search looks at: it runs only when there is an error to explain                 \
+        */
 
 /* an element of the registry that may be put into a link */
 typedef struct {
@@ -89,7 +90,8 @@ search (GArray *steps, GArray *candidates, const GArray *needs)
       Step step = { NULL, (gint)at, (gint)c, from->depth + 1 };
       g_autofree char *key = NULL;
 
-      if (candidate->useless || from->depth >= MAX_DEPTH || !has_all (from->set, candidate->needs))
+      if (candidate->useless || from->depth >= MAX_DEPTH || !has_all (from->set, candidate->needs)
+          || !hr_field_set_suits (from->set, candidate->needs))
         continue;
       step.set = hr_field_set_copy (from->set);
       hr_field_set_apply (step.set, candidate->info->takes, candidate->info->gives, NULL);

@@ -60,6 +60,28 @@ test_sets (void)
 }
 
 static void
+test_suits (void)
+{
+  static const struct {
+    const char *carries, *needs;
+    gboolean suits;
+  } rows[] = { { "images, batch", "images", FALSE },
+               { "images", "images", TRUE },
+               { "images, batch", NULL, TRUE },
+               { "images, batch", "images, batch", TRUE },
+               { "images, batch", "images, batch?", TRUE },
+               { "images", "images, batch?", TRUE } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (HrFieldSet) set = hr_field_set_new ();
+    g_autoptr (GArray) needs = hr_field_specs (rows[i].needs);
+
+    hr_field_set_apply (set, NULL, rows[i].carries, NULL);
+    g_assert_cmpint (hr_field_set_suits (set, needs), ==, rows[i].suits);
+  }
+}
+
+static void
 expect_repair (const char *from, const char *needs, const char *expected)
 {
   g_autoptr (HrFieldSet) set = hr_field_set_new ();
@@ -74,7 +96,7 @@ expect_repair (const char *from, const char *needs, const char *expected)
     return;
   }
   g_ptr_array_add (names, NULL);
-  joined = g_strjoinv (" ", (char **) names->pdata);
+  joined = g_strjoinv (" ", (char **)names->pdata);
   g_assert_cmpstr (joined, ==, expected);
 }
 
@@ -85,7 +107,7 @@ test_repair (void)
   expect_repair ("images:links", "images:pixels", "imagefetch imagedecode");
   expect_repair ("lines", "images:pixels", "jsonlparse imagefetch imagedecode");
   expect_repair ("bytes", "batch", "batch");
-  expect_repair ("lines", "input_ids, batch", "batch jsonlparse tokenize");
+  expect_repair ("lines", "input_ids, batch", "jsonlparse tokenize batch");
   /* sources are not put in between, and nothing makes links of pixels */
   expect_repair ("bytes", "lines", NULL);
   expect_repair ("images:pixels", "images:links", NULL);
@@ -123,7 +145,7 @@ expect_wrong (HrPipeline *pipeline, HrElement *element, HrParseError code, const
   HrElement *culprit = NULL;
 
   g_assert_false (hr_pipeline_check (pipeline, &culprit, &error));
-  g_assert_error (error, HR_PARSE_ERROR, (gint) code);
+  g_assert_error (error, HR_PARSE_ERROR, (gint)code);
   g_assert_nonnull (strstr (error->message, part));
   g_assert_true (culprit == element);
   g_assert_false (hr_pipeline_check (pipeline, NULL, NULL));
@@ -181,8 +203,8 @@ static void
 test_order (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (HrPipeline) pipeline = hr_parse_launch (
-      "prefetchqueue name=q ! fakesink batch name=b ! q. fakesrc ! b.", &error);
+  g_autoptr (HrPipeline) pipeline =
+      hr_parse_launch ("prefetchqueue name=q ! fakesink batch name=b ! q. fakesrc ! b.", &error);
 
   g_assert_no_error (error);
   g_assert_nonnull (pipeline);
@@ -197,10 +219,13 @@ test_corrected (void)
   } rows[] = {
     { "fakesrc ! prefetchqueue ! fakesink", "fakesrc ! batch ! prefetchqueue ! fakesink" },
     { "fakesrc ! tee name=t ! batch size=2 ! fakesink t. ! prefetchqueue name=q ! fakesink",
-      "fakesrc ! tee name=t ! batch name=batch0 size=2 ! fakesink t. ! batch ! prefetchqueue name=q ! fakesink" },
-    { "prefetchqueue name=q ! fakesink fakesrc ! q.", "prefetchqueue name=q ! fakesink fakesrc ! batch ! q." },
+      "fakesrc ! tee name=t ! batch name=batch0 size=2 ! fakesink t. ! batch ! prefetchqueue "
+      "name=q ! fakesink" },
+    { "prefetchqueue name=q ! fakesink fakesrc ! q.",
+      "prefetchqueue name=q ! fakesink fakesrc ! batch ! q." },
     { "cpus=2 fakesrc num-buffers=9 ! prefetchqueue max-bytes=1GiB ! trainsim step-time=200ms",
-      "cpus=2 fakesrc num-buffers=9 ! batch ! prefetchqueue max-bytes=1GiB ! trainsim step-time=200ms" },
+      "cpus=2 fakesrc num-buffers=9 ! batch ! prefetchqueue max-bytes=1GiB ! trainsim "
+      "step-time=200ms" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
@@ -223,6 +248,7 @@ main (int argc, char **argv)
   cast_register ();
   g_test_add_func ("/check/specs", test_specs);
   g_test_add_func ("/check/sets", test_sets);
+  g_test_add_func ("/check/suits", test_suits);
   g_test_add_func ("/check/repair", test_repair);
   g_test_add_func ("/check/givers", test_givers);
   g_test_add_func ("/check/built", test_built);

@@ -31,8 +31,9 @@ links_of (HrPipeline *pipeline)
 
       g_assert_true (link->from == element && link->from_pad == pad);
       g_assert_true (g_ptr_array_index (link->to->inputs, link->to_pad) == link);
-      g_string_append_printf (all, "%s%s.%u>%u.%s", all->len > 0 ? " " : "", hr_element_get_name (element), pad,
-                              link->to_pad, hr_element_get_name (link->to));
+      g_string_append_printf (all, "%s%s.%u>%u.%s", all->len > 0 ? " " : "",
+                              hr_element_get_name (element), pad, link->to_pad,
+                              hr_element_get_name (link->to));
     }
   }
   return g_string_free (all, FALSE);
@@ -64,13 +65,18 @@ test_graphs (void)
     { "fakesrc fakesrc0. ! fakesink", "fakesrc0.0>0.fakesink0" },
     { "a.src ! b.sink fakesrc name=a fakesink name=b", "a.0>0.b" },
     /* tee */
-    { "fakesrc ! tee name=t ! fakesink t. ! fakesink", "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
-    { "fakesrc ! tee name=t t. ! fakesink t. ! fakesink", "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
-    { "fakesrc ! tee name=t t.1 ! fakesink t.0 ! fakesink", "fakesrc0.0>0.t t.0>0.fakesink1 t.1>0.fakesink0" },
+    { "fakesrc ! tee name=t ! fakesink t. ! fakesink",
+      "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
+    { "fakesrc ! tee name=t t. ! fakesink t. ! fakesink",
+      "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
+    { "fakesrc ! tee name=t t.1 ! fakesink t.0 ! fakesink",
+      "fakesrc0.0>0.t t.0>0.fakesink1 t.1>0.fakesink0" },
     { "fakesrc ! tee name=t t. ! fakesink t.src_0 ! fakesink t. ! fakesink",
       "fakesrc0.0>0.t t.0>0.fakesink1 t.1>0.fakesink0 t.2>0.fakesink2" },
-    { "fakesrc ! tee ! fakesink tee0. ! fakesink", "fakesrc0.0>0.tee0 tee0.0>0.fakesink0 tee0.1>0.fakesink1" },
-    { "t. ! fakesink fakesrc ! tee name=t ! fakesink", "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
+    { "fakesrc ! tee ! fakesink tee0. ! fakesink",
+      "fakesrc0.0>0.tee0 tee0.0>0.fakesink0 tee0.1>0.fakesink1" },
+    { "t. ! fakesink fakesrc ! tee name=t ! fakesink",
+      "fakesrc0.0>0.t t.0>0.fakesink0 t.1>0.fakesink1" },
     /* join */
     { "fakesrc ! join name=j mode=any ! fakesink fakesrc ! j.",
       "fakesrc0.0>0.j j.0>0.fakesink0 fakesrc1.0>1.j" },
@@ -87,10 +93,12 @@ test_graphs (void)
       "fakesrc0.0>0.j j.0>0.fakesink0 s3src0.0>1.j" },
     /* what an appsrc brings is not known before it comes */
     { "appsrc ! imagedecode ! batch ! prefetchqueue ! appsink",
-      "appsrc0.0>0.imagedecode0 imagedecode0.0>0.batch0 batch0.0>0.prefetchqueue0 prefetchqueue0.0>0.appsink0" },
+      "appsrc0.0>0.imagedecode0 imagedecode0.0>0.batch0 batch0.0>0.prefetchqueue0 "
+      "prefetchqueue0.0>0.appsink0" },
     /* both branches bring batches */
     { "fakesrc ! tee name=t ! batch ! join name=j ! prefetchqueue ! fakesink t. ! batch ! j.",
-      "fakesrc0.0>0.t t.0>0.batch0 t.1>0.batch1 batch0.0>0.j j.0>0.prefetchqueue0 prefetchqueue0.0>0.fakesink0 "
+      "fakesrc0.0>0.t t.0>0.batch0 t.1>0.batch1 batch0.0>0.j j.0>0.prefetchqueue0 "
+      "prefetchqueue0.0>0.fakesink0 "
       "batch1.0>1.j" },
     /* any and concat give what all inputs bring */
     { "s3src location=a ! join name=j mode=any ! jsonlparse ! fakesink filesrc location=b ! j.",
@@ -105,7 +113,8 @@ test_graphs (void)
     { "fakesrc ! tee name=t ! identity ordered=false ! join mode=any name=j ! fakesink t. ! j.",
       "fakesrc0.0>0.t t.0>0.identity0 t.1>1.j identity0.0>0.j j.0>0.fakesink0" },
     /* blanks, comments, line ends */
-    { "\xef\xbb\xbf# a file\r\nfakesrc   # comes first\r\n\t! \\\n fakesink\n\n", "fakesrc0.0>0.fakesink0" },
+    { "\xef\xbb\xbf# a file\r\nfakesrc   # comes first\r\n\t! \\\n fakesink\n\n",
+      "fakesrc0.0>0.fakesink0" },
     { "serial=true memory = 1GiB\nfakesrc ! fakesink", "fakesrc0.0>0.fakesink0" },
   };
 
@@ -138,10 +147,12 @@ expect_value (HrPipeline *pipeline, const char *name, const char *property, cons
 static void
 test_settings (void)
 {
-  g_autoptr (HrPipeline) pipeline
-      = parse ("memory=512MiB cpus = 3 filesrc location='a b/#1.jsonl' queue-items=7 ! jsonlparse workers = 4 "
-               "keep=id,\"source\" ! identity name=i mark=\"say \\\"!\\\"\" drop=.5 on-error=skip max-errors=1% ! "
-               "batch size=8 queue-bytes=1MB ! trainsim step-time=1.5s");
+  g_autoptr (HrPipeline) pipeline =
+      parse ("memory=512MiB cpus = 3 filesrc location='a b/#1.jsonl' queue-items=7 ! jsonlparse "
+             "workers = 4 "
+             "keep=id,\"source\" ! identity name=i mark=\"say \\\"!\\\"\" drop=.5 on-error=skip "
+             "max-errors=1% ! "
+             "batch size=8 queue-bytes=1MB ! trainsim step-time=1.5s");
   const HrProp *memory = hr_props_find (hr_pipeline_props, "memory");
   const HrProp *cpus = hr_props_find (hr_pipeline_props, "cpus");
   g_autofree char *a = hr_prop_get_string (hr_pipeline_get_settings (pipeline), memory);
@@ -171,14 +182,15 @@ test_variables (void)
 
   g_hash_table_insert (variables, (gpointer) "SINK", (gpointer) "fakesink");
   g_hash_table_insert (variables, (gpointer) "DIR", (gpointer) "my data");
-  pipeline = hr_parse_launch_full (
-      "filesrc location=${DIR}/${FILE:-a.jsonl} ! identity mark=\"<${DIR}>\" workers=${W:-2} ! ${SINK}", variables,
-      &error);
+  pipeline = hr_parse_launch_full ("filesrc location=${DIR}/${FILE:-a.jsonl} ! identity "
+                                   "mark=\"<${DIR}>\" workers=${W:-2} ! ${SINK}",
+                                   variables, &error);
   g_assert_no_error (error);
   expect_value (pipeline, "filesrc0", "location", "my data/a.jsonl");
   expect_value (pipeline, "identity0", "mark", "<my data>");
   expect_value (pipeline, "identity0", "workers", "2");
-  g_assert_cmpstr (hr_element_get_factory (hr_pipeline_get_element (pipeline, "fakesink0")), ==, "fakesink");
+  g_assert_cmpstr (hr_element_get_factory (hr_pipeline_get_element (pipeline, "fakesink0")), ==,
+                   "fakesink");
 }
 
 /* elements come in the order of the text and know where they stand */
@@ -190,15 +202,17 @@ test_offsets (void)
   static const char *const words[] = { "fakesrc ", "tee", "fakesink t", "identity" };
 
   for (guint i = 0; i < G_N_ELEMENTS (words); i++)
-    g_assert_cmpuint (hr_pipeline_get_nth_element (pipeline, i)->offset, ==, (gsize) (strstr (text, words[i]) - text));
+    g_assert_cmpuint (hr_pipeline_get_nth_element (pipeline, i)->offset, ==,
+                      (gsize)(strstr (text, words[i]) - text));
 }
 
 /* nothing is left of a pipeline whose text is wrong at the end */
 static void
 test_no_half (void)
 {
-  static const char *const texts[]
-      = { "fakesrc ! fakesink silnt=1", "fakesrc ! tee name=t ! fakesink t. ! x.", "fakesrc ! identity", "fakesrc ! !" };
+  static const char *const texts[] = { "fakesrc ! fakesink silnt=1",
+                                       "fakesrc ! tee name=t ! fakesink t. ! x.",
+                                       "fakesrc ! identity", "fakesrc ! !" };
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
     g_autoptr (GError) error = NULL;

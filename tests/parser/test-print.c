@@ -24,7 +24,8 @@ test_canonical (void)
   } rows[] = {
     { "fakesrc!fakesink", "fakesrc ! fakesink" },
     { "fakesrc size=64 num-buffers=-1 ! fakesink silent=no", "fakesrc ! fakesink" },
-    { "serial=yes memory=1024MiB fakesrc ! fakesink", "serial=true memory=1GiB fakesrc ! fakesink" },
+    { "serial=yes memory=1024MiB fakesrc ! fakesink",
+      "serial=true memory=1GiB fakesrc ! fakesink" },
     { "fakesrc queue-items=3 size=2048 name=a num-buffers=5 ! fakesink",
       "fakesrc name=a num-buffers=5 size=2KiB queue-items=3 ! fakesink" },
     { "fakesrc name=fakesrc0 ! fakesink", "fakesrc ! fakesink" },
@@ -32,18 +33,23 @@ test_canonical (void)
     { "fakesrc ! identity mark='a b' ! fakesink", "fakesrc ! identity mark='a b' ! fakesink" },
     { "fakesrc ! identity mark='' ! fakesink", "fakesrc ! identity mark='' ! fakesink" },
     { "fakesrc ! identity mark=it\\'s ! fakesink", "fakesrc ! identity mark=\"it's\" ! fakesink" },
-    { "fakesrc ! identity mark=${HR_PRINT:-a b} ! fakesink", "fakesrc ! identity mark='a b' ! fakesink" },
-    { "fakesrc ! tee name=t t. ! fakesink t. ! fakesink", "fakesrc ! tee name=t ! fakesink t. ! fakesink" },
+    { "fakesrc ! identity mark=${HR_PRINT:-a b} ! fakesink",
+      "fakesrc ! identity mark='a b' ! fakesink" },
+    { "fakesrc ! tee name=t t. ! fakesink t. ! fakesink",
+      "fakesrc ! tee name=t ! fakesink t. ! fakesink" },
     { "fakesrc ! tee ! fakesink tee0. ! fakesink", "fakesrc ! tee ! fakesink tee0. ! fakesink" },
-    { "fakesrc ! tee name=t t.1 ! fakesink t.0 ! fakesink", "fakesrc ! tee name=t ! fakesink t.0 ! fakesink" },
+    { "fakesrc ! tee name=t t.1 ! fakesink t.0 ! fakesink",
+      "fakesrc ! tee name=t ! fakesink t.0 ! fakesink" },
     { "fakesrc fakesink fakesrc0. ! fakesink0.", "fakesrc ! fakesink" },
     { "fakesink name=k fakesrc ! k.", "fakesink name=k fakesrc ! k." },
     { "join name=j mode=any ! fakesink fakesrc ! j. fakesrc ! j.",
       "join name=j mode=any ! fakesink fakesrc ! j. fakesrc ! j." },
     { "join name=j mode=any ! fakesink fakesrc ! j.1 fakesrc ! j.0",
       "join name=j mode=any ! fakesink fakesrc ! j.1 fakesrc ! j.0" },
-    { "fakesrc ! tee name=t ! join name=j ! fakesink t. ! j.", "fakesrc ! tee name=t ! join name=j ! fakesink t. ! j." },
-    { "fakesrc ! tee name=t ! fakesink t. ! fakesink # x\n", "fakesrc ! tee name=t ! fakesink t. ! fakesink" },
+    { "fakesrc ! tee name=t ! join name=j ! fakesink t. ! j.",
+      "fakesrc ! tee name=t ! join name=j ! fakesink t. ! j." },
+    { "fakesrc ! tee name=t ! fakesink t. ! fakesink # x\n",
+      "fakesrc ! tee name=t ! fakesink t. ! fakesink" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
@@ -59,8 +65,9 @@ test_canonical (void)
 static char *
 random_text (void)
 {
-  static const char *const pieces[] = { "a", "Zz", "9", " ", "\n", "\t", "'", "\"", "\\", "${X}", "$", "!", "#", "=", ",",
-                                        "/", ".", "-", "\xc3\xa4", "\001", "(", "@", ":" };
+  static const char *const pieces[] = { "a",  "Zz",   "9",        " ",    "\n", "\t", "'", "\"",
+                                        "\\", "${X}", "$",        "!",    "#",  "=",  ",", "/",
+                                        ".",  "-",    "\xc3\xa4", "\001", "(",  "@",  ":" };
   GString *text = g_string_new (NULL);
 
   for (int n = g_test_rand_int_range (0, 8); n > 0; n--)
@@ -71,7 +78,8 @@ random_text (void)
 static guint64
 random_bits (void)
 {
-  return ((guint64) g_test_rand_int () << 32 | (guint32) g_test_rand_int ()) >> g_test_rand_int_range (0, 64);
+  return ((guint64)g_test_rand_int () << 32 | (guint32)g_test_rand_int ())
+         >> g_test_rand_int_range (0, 64);
 }
 
 static guint64
@@ -92,18 +100,20 @@ randomize (HrElement *element)
 
     for (int i = 0, n = g_test_rand_int_range (0, 4); i < n; i++)
       list[i] = random_text ();
-    g_object_set (element, "flag", g_test_rand_bit (), "shift", (gint64) g_test_rand_int_range (-8, 9), "count",
-                  (guint64) g_test_rand_int_range (1, 65), "ratio", g_test_rand_double_range (0, 1), "max-bytes",
-                  random_size (), "step-time", (gint64) (random_bits () % 3600000000001u), "mark", mark,
-                  "colour", g_test_rand_int_range (0, 3), "keep", list, NULL);
+    g_object_set (
+        element, "flag", g_test_rand_bit (), "shift", (gint64)g_test_rand_int_range (-8, 9),
+        "count", (guint64)g_test_rand_int_range (1, 65), "ratio", g_test_rand_double_range (0, 1),
+        "max-bytes", random_size (), "step-time", (gint64)(random_bits () % 3600000000001u), "mark",
+        mark, "colour", g_test_rand_int_range (0, 3), "keep", list, NULL);
     for (guint i = 0; i < 3; i++)
       g_free (list[i]);
   }
   if (element->def->parallel == HR_PARALLEL_YES && g_test_rand_bit ())
-    g_object_set (element, "workers", (guint64) g_test_rand_int_range (0, 257), NULL);
+    g_object_set (element, "workers", (guint64)g_test_rand_int_range (0, 257), NULL);
   if (g_test_rand_bit ())
-    g_object_set (element, "window", (guint64) g_test_rand_int_range (0, 99), "queue-bytes", random_bits (), "on-error",
-                  g_test_rand_int_range (0, 3), "max-errors", g_test_rand_bit () ? "0.25%" : "17", NULL);
+    g_object_set (element, "window", (guint64)g_test_rand_int_range (0, 99), "queue-bytes",
+                  random_bits (), "on-error", g_test_rand_int_range (0, 3), "max-errors",
+                  g_test_rand_bit () ? "0.25%" : "17", NULL);
 }
 
 static void
@@ -143,11 +153,12 @@ static guint
 pads (const HrElementDef *def, gboolean output)
 {
   if (output)
-    return def->consume != NULL ? 0 : def->route != NULL ? (guint) g_test_rand_int_range (1, 5) : 1;
-  return def->create != NULL ? 0 : def->merge != NULL ? (guint) g_test_rand_int_range (1, 5) : 1;
+    return def->consume != NULL ? 0 : def->route != NULL ? (guint)g_test_rand_int_range (1, 5) : 1;
+  return def->create != NULL ? 0 : def->merge != NULL ? (guint)g_test_rand_int_range (1, 5) : 1;
 }
 
-/* Elements in a random order of the text, linked at random but without circles; joins take any fields. */
+/* Elements in a random order of the text, linked at random but without circles; joins take any
+ * fields. */
 static HrPipeline *
 random_pipeline (void)
 {
@@ -157,11 +168,12 @@ random_pipeline (void)
   HrPipeline *pipeline = hr_pipeline_new ();
   guint counter = 0, n_defs = 0;
 
-  for (const char *const *name = (const char *const[]){ "identity", "thing", "tee", "join", NULL }; *name != NULL; name++)
+  for (const char *const *name = (const char *const[]){ "identity", "thing", "tee", "join", NULL };
+       *name != NULL; name++)
     defs[n_defs++] = hr_registry_find (*name, NULL);
   g_ptr_array_add (elements, hr_element_new (hr_registry_find ("fakesrc", NULL)));
   for (int n = g_test_rand_int_range (0, 12); n > 0; n--)
-    g_ptr_array_add (elements, hr_element_new (defs[g_test_rand_int_range (0, (gint32) n_defs)]));
+    g_ptr_array_add (elements, hr_element_new (defs[g_test_rand_int_range (0, (gint32)n_defs)]));
   /* link them in this order, each to what is open before it; more sources and sinks where needed */
   for (guint i = 0; i < elements->len; i++) {
     HrElement *element = g_ptr_array_index (elements, i);
@@ -177,7 +189,7 @@ random_pipeline (void)
         g_ptr_array_add (elements, from.element);
         from.element->index = G_MAXUINT; /* has its link already */
       } else {
-        guint k = (guint) g_test_rand_int_range (0, (gint32) outputs->len);
+        guint k = (guint)g_test_rand_int_range (0, (gint32)outputs->len);
 
         from = g_array_index (outputs, Open, k);
         g_array_remove_index_fast (outputs, k);
@@ -199,7 +211,7 @@ random_pipeline (void)
     hr_pipeline_link_pads (pipeline, from.element, from.pad, sink, 0);
   }
   for (guint i = elements->len - 1; i > 0; i--) {
-    guint k = (guint) g_test_rand_int_range (0, (gint32) i + 1);
+    guint k = (guint)g_test_rand_int_range (0, (gint32)i + 1);
     gpointer swap = elements->pdata[i];
 
     if (g_test_rand_bit ())
@@ -263,7 +275,7 @@ test_round_trip (void)
     g_autofree char *again = NULL;
 
     g_object_set (pipeline, "serial", g_test_rand_bit (), "memory", random_size (), "cpus",
-                  (guint64) g_test_rand_int_range (0, 9), NULL);
+                  (guint64)g_test_rand_int_range (0, 9), NULL);
     text = hr_pipeline_to_string (pipeline);
     back = parse (text);
     assert_same (pipeline, back);

@@ -133,8 +133,9 @@ test_flags (void)
   static const struct {
     const char *text;
     gboolean quoted, variable;
-  } rows[] = { { "abc", FALSE, FALSE },      { "'abc'", TRUE, FALSE },          { "a\\bc", TRUE, FALSE },
-               { "${HR_A}", FALSE, TRUE },   { "\"${HR_A}\"", TRUE, TRUE },     { "a${HR_A:-x}", FALSE, TRUE },
+  } rows[] = { { "abc", FALSE, FALSE },       { "'abc'", TRUE, FALSE },
+               { "a\\bc", TRUE, FALSE },      { "${HR_A}", FALSE, TRUE },
+               { "\"${HR_A}\"", TRUE, TRUE }, { "a${HR_A:-x}", FALSE, TRUE },
                { "\"\"", TRUE, FALSE } };
 
   g_setenv ("HR_A", "v", TRUE);
@@ -177,9 +178,10 @@ test_quote (void)
 static void
 test_quote_round_trip (void)
 {
-  static const char *const pieces[]
-      = { "a", "Z9", " ", "\t", "\n", "\r\n", "'", "\"", "\\", "$", "${", "}", "!", "#", "=", ",", ".", "\001",
-          "\xc3\xa4", "\xe2\x80\xa6", "(", ")", "@", ":", "\\\n", ":-" };
+  static const char *const pieces[] = {
+    "a", "Z9", " ", "\t",   "\n",       "\r\n",         "'", "\"", "\\", "$", "${",   "}", "!", "#",
+    "=", ",",  ".", "\001", "\xc3\xa4", "\xe2\x80\xa6", "(", ")",  "@",  ":", "\\\n", ":-"
+  };
 
   for (guint i = 0; i < 20000; i++) {
     g_autoptr (GString) value = g_string_new (NULL);
@@ -202,7 +204,7 @@ static void
 expect_shown (const char *text, const char *word, const char *expected)
 {
   const char *at = *word != '\0' ? strstr (text, word) : text + strlen (text);
-  g_autofree char *shown = hr_text_show (text, (gsize) (at - text), strlen (word));
+  g_autofree char *shown = hr_text_show (text, (gsize)(at - text), strlen (word));
 
   g_assert_cmpstr (shown, ==, expected);
 }
@@ -233,25 +235,30 @@ test_show (void)
 static void
 test_window (void)
 {
-  static const char text[] = "s3src location=s3://corpus/train/ ! jsonlparse ! imagefetch concurrency=64 ! imagedecode "
-                             "workers=2 ! resize max-pixels=262144 ! batch size=4 ! fakesink silnt=true";
+  static const char text[] =
+      "s3src location=s3://corpus/train/ ! jsonlparse ! imagefetch concurrency=64 ! imagedecode "
+      "workers=2 ! resize max-pixels=262144 ! batch size=4 ! fakesink silnt=true";
 
   /* cut on the left: a whole link is where it begins */
-  expect_shown (text, "silnt",
-                "  … ! imagedecode workers=2 ! resize max-pixels=262144 ! batch size=4 ! fakesink silnt=true\n"
-                "                                                                                 ^~~~~");
+  expect_shown (
+      text, "silnt",
+      "  … ! imagedecode workers=2 ! resize max-pixels=262144 ! batch size=4 ! fakesink "
+      "silnt=true\n"
+      "                                                                                 ^~~~~");
   /* cut on the right: no half words */
   expect_shown (text, "location",
-                "  s3src location=s3://corpus/train/ ! jsonlparse ! imagefetch concurrency=64 ! imagedecode …\n"
+                "  s3src location=s3://corpus/train/ ! jsonlparse ! imagefetch concurrency=64 ! "
+                "imagedecode …\n"
                 "        ^~~~~~~~");
 }
 
-/* any text, any place: at most 92 columns, and the caret stands under the first character of the word */
+/* any text, any place: at most 92 columns, and the caret stands under the first character of the
+ * word */
 static void
 test_window_random (void)
 {
-  static const char *const pieces[] = { "a", "word ", " ! ", "!", "\xc3\xa4", "\t", "=", "longerword", "\xe2\x80\xa6", "'",
-                                        "\n", " " };
+  static const char *const pieces[] = { "a", "word ",      " ! ",          "!", "\xc3\xa4", "\t",
+                                        "=", "longerword", "\xe2\x80\xa6", "'", "\n",       " " };
 
   for (guint i = 0; i < 20000; i++) {
     g_autoptr (GString) text = g_string_new (NULL);
@@ -263,15 +270,15 @@ test_window_random (void)
     for (int n = g_test_rand_int_range (1, 200); n > 0; n--)
       g_string_append (text, pieces[g_test_rand_int_range (0, G_N_ELEMENTS (pieces))]);
     do
-      offset = (gsize) g_test_rand_int_range (0, (gint32) text->len);
-    while (((guchar) text->str[offset] & 0xc0) == 0x80);
-    length = (gsize) g_test_rand_int_range (0, 30);
+      offset = (gsize)g_test_rand_int_range (0, (gint32)text->len);
+    while (((guchar)text->str[offset] & 0xc0) == 0x80);
+    length = (gsize)g_test_rand_int_range (0, 30);
     shown = hr_text_show (text->str, offset, length);
     caret = strchr (shown, '\n');
     g_assert_nonnull (caret);
     *caret++ = '\0';
     line = shown;
-    column = (glong) strspn (caret, " ");
+    column = (glong)strspn (caret, " ");
     g_assert_cmpint (caret[column], ==, '^');
     g_assert_cmpint (g_utf8_strlen (line, -1), <=, 2 + 10 + 90);
     if (strchr (" \t\n", text->str[offset]) == NULL) {

@@ -3,9 +3,11 @@
 #include "hr-parse.h"
 #include <string.h>
 
-static const char *const kinds[]
-    = { "syntax",       "unknown-element", "unknown-property", "bad-value", "out-of-range", "duplicate",
-        "unknown-name", "link",            "type",             "variable",  "conflict",     "required" };
+static const char *const kinds[] = {
+  "syntax",       "unknown-element", "unknown-property", "bad-value",
+  "out-of-range", "duplicate",       "unknown-name",     "link",
+  "type",         "variable",        "conflict",         "required"
+};
 
 typedef struct {
   guint line; /* in the file */
@@ -49,7 +51,8 @@ static void
 read_line (Case *c, const char *line)
 {
   g_autofree char *key = g_strndup (line, strcspn (line, ":"));
-  const char *raw = line + strlen (key) + 1; /* all values begin in column 9 of "text:" and "mark:" */
+  const char *raw =
+      line + strlen (key) + 1; /* all values begin in column 9 of "text:" and "mark:" */
   const char *value = raw + strspn (raw, " ");
 
   if (g_str_equal (key, "text"))
@@ -72,7 +75,8 @@ read_line (Case *c, const char *line)
   } else if (g_str_equal (key, "define")) {
     const char *equals = strchr (value, '=');
 
-    g_hash_table_insert (c->variables, g_strndup (value, (gsize) (equals - value)), g_strdup (equals + 1));
+    g_hash_table_insert (c->variables, g_strndup (value, (gsize)(equals - value)),
+                         g_strdup (equals + 1));
   } else
     g_error ("wrong.txt:%u: what is \"%s\"?", c->line, key);
 }
@@ -106,8 +110,9 @@ read_cases (void)
     if (c->mark != NULL) {
       c->offset = strspn (c->mark, " ");
       /* behind the end of the text the caret stands under nothing */
-      c->word = c->offset < strlen (c->text) ? g_strndup (c->text + c->offset, strlen (c->mark + c->offset))
-                                             : g_strdup ("");
+      c->word = c->offset < strlen (c->text)
+                    ? g_strndup (c->text + c->offset, strlen (c->mark + c->offset))
+                    : g_strdup ("");
     }
     g_assert_true (c->text != NULL && c->word != NULL && c->kind != NULL && c->says != NULL);
   }
@@ -118,19 +123,20 @@ read_cases (void)
 static void
 check_shape (const Case *c, char **lines)
 {
-  glong column = (glong) strspn (lines[2], " ");
+  glong column = (glong)strspn (lines[2], " ");
   glong length = g_utf8_strlen (lines[2], -1) - column;
   const char *above;
 
   g_assert_true (g_str_has_prefix (lines[1], "  "));
   g_assert_cmpint (lines[2][column], ==, '^');
-  g_assert_cmpuint (strspn (lines[2] + column + 1, "~"), ==, strlen (lines[2]) - (gsize) column - 1);
+  g_assert_cmpuint (strspn (lines[2] + column + 1, "~"), ==, strlen (lines[2]) - (gsize)column - 1);
   g_assert_cmpint (g_utf8_strlen (lines[1], -1), <=, 100);
   g_assert_true (g_utf8_validate (lines[1], -1, NULL));
   if (*c->word == '\0' || !g_ascii_isprint (*c->word))
     return;
   above = g_utf8_offset_to_pointer (lines[1], column);
-  g_assert_cmpint (strncmp (above, c->word, (gsize) (g_utf8_offset_to_pointer (above, length) - above)), ==, 0);
+  g_assert_cmpint (
+      strncmp (above, c->word, (gsize)(g_utf8_offset_to_pointer (above, length) - above)), ==, 0);
 }
 
 static void
