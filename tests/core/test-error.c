@@ -6,6 +6,8 @@ test_domains (void)
 {
   const GQuark quarks[] = { HR_PARSE_ERROR, HR_CORE_ERROR, HR_RESOURCE_ERROR, HR_DATA_ERROR };
 
+  g_assert_cmpstr (g_quark_to_string (HR_PARSE_ERROR), ==, "hr-parse-error-quark");
+  g_assert_cmpstr (g_quark_to_string (HR_DATA_ERROR), ==, "hr-data-error-quark");
   for (guint i = 0; i < G_N_ELEMENTS (quarks); i++)
     for (guint j = 0; j < i; j++)
       g_assert_cmpuint (quarks[i], !=, quarks[j]);
