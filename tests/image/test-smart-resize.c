@@ -54,6 +54,31 @@ test_qwen_vl_utils (void)
   g_assert_cmpuint (check_rows (HR_SMART_RESIZE_QWEN_VL_UTILS, "qvu"), >, 0);
 }
 
+/* Exact quotients, where another order of the divisions ends one step away: Python's
+ * math.floor(h / beta / factor) * factor and math.ceil(h * beta / factor) * factor. */
+static void
+test_order (void)
+{
+  static const struct {
+    guint32 h, w, factor;
+    guint64 min, max;
+    gint64 out_h, out_w;
+  } rows[] = {
+    { 3136, 6860, 28, 1, 3951360, 1344, 2940 },  { 6426, 4284, 14, 1, 857304, 1134, 756 },
+    { 14616, 406, 14, 1, 1192464, 6552, 182 },   { 7406, 11592, 14, 1, 27426672, 4186, 6538 },
+    { 3822, 196, 14, 1, 137592, 1638, 84 },      { 135, 9, 28, 11760, 1 << 30, 420, 28 },
+    { 114, 3, 14, 7448, 1 << 30, 532, 14 },      { 174, 783, 14, 3841992, 1 << 30, 938, 4158 },
+    { 152, 665, 14, 219520, 1 << 30, 238, 994 }, { 35, 190, 28, 10218656, 1 << 30, 1372, 7476 }
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    HrSmartResize rule = { HR_SMART_RESIZE_HF, rows[i].factor, rows[i].min, rows[i].max };
+    gint64 h, w;
+    g_assert_true (hr_smart_resize_compute (&rule, rows[i].h, rows[i].w, &h, &w));
+    g_assert_cmpint (h, ==, rows[i].out_h);
+    g_assert_cmpint (w, ==, rows[i].out_w);
+  }
+}
+
 /* sizes and messages of case 04 */
 static void
 test_aspect (void)
@@ -110,6 +135,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/smart-resize/hf", test_hf);
   g_test_add_func ("/smart-resize/qwen-vl-utils", test_qwen_vl_utils);
+  g_test_add_func ("/smart-resize/order", test_order);
   g_test_add_func ("/smart-resize/aspect", test_aspect);
   g_test_add_func ("/smart-resize/huge", test_huge);
   return g_test_run ();
