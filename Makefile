@@ -109,7 +109,7 @@ bench-image: ## CPU time per decoded and resized image beside other loaders
 	@$(DEPS) build bench demo
 	@tools/venv bench/requirements.txt
 	@tools/compile build/release --buildtype=release
-	@bench/image build/release
+	@$(HR_VENV)/bin/python3 bench/image build/release
 
 # ---- house
 

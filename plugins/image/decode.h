@@ -42,8 +42,8 @@ typedef struct {
  * @error: #HR_DATA_ERROR_MEDIA_UNDECODABLE, #HR_DATA_ERROR_MEDIA_TRUNCATED,
  *   #HR_DATA_ERROR_UNSUPPORTED; #HR_CORE_ERROR_FAILED if libvips does not start
  *
- * Decodes the first picture to uint8 [H, W, 3], RGB, as docs/elements/imagedecode says. On failure
- * the content of @out is undefined.
+ * Decodes the first picture to uint8 [H, W, 3], RGB, as imagedecode's description says. On
+ * failure the content of @out is undefined.
  */
 gboolean hr_decode (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader *header,
                     const HrDecodeOptions *options, guint8 *out, GError **error);
