@@ -204,10 +204,13 @@ test_pool_near_size (void)
   guint8 *data = memory->data;
 
   hr_memory_unref (memory);
-  /* a little smaller: the same block */
-  memory = hr_memory_new_from_allocator (pool, 9000, NULL);
-  g_assert_true (memory->data == data);
-  hr_memory_unref (memory);
+  /* a little smaller, also when that is the class below: the same block */
+  for (gsize size = 9000; size >= 8000; size -= 1000) {
+    memory = hr_memory_new_from_allocator (pool, size, NULL);
+    g_assert_true (memory->data == data);
+    g_assert_cmpuint (memory->size, ==, size);
+    hr_memory_unref (memory);
+  }
   /* much smaller: not worth it, and larger cannot be */
   memory = hr_memory_new_from_allocator (pool, 1000, NULL);
   g_assert_true (memory->data != data);

@@ -125,9 +125,10 @@ test_zip_ends (void)
 static void
 test_zip_merges (gconstpointer workers)
 {
-  HrHarness *harness = hr_harness_new ("tee name=t t. ! label ! join name=j t. ! identity "
-                                       "error-every=5 on-error=skip ! j. j. ! identity",
-                                       GPOINTER_TO_UINT (workers));
+  HrHarness *harness =
+      hr_harness_new ("tee name=t t. ! identity error-every=5 on-error=skip ! join name=j t. "
+                      "! label ! j. j. ! identity",
+                      GPOINTER_TO_UINT (workers));
   guint n = 0;
 
   for (guint i = 0; i < 200; i++)

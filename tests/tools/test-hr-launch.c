@@ -445,6 +445,40 @@ test_signal_while_asleep (gconstpointer serial)
   g_string_free (child.text, TRUE);
 }
 
+/* in the child, before exec: a signal that is there before anything else */
+static void
+raise_blocked (gpointer data G_GNUC_UNUSED)
+{
+  sigset_t set;
+
+  sigemptyset (&set);
+  sigaddset (&set, SIGINT);
+  sigprocmask (SIG_BLOCK, &set, NULL);
+  kill (getpid (), SIGINT); /* the process, not this thread */
+}
+
+static void
+test_signal_before_start (void)
+{
+  g_autoptr (GString) text = g_string_new ("fakesrc interval=1ms ! ");
+  const char *argv[] = { HR_LAUNCH, NULL, NULL };
+  g_autoptr (GError) error = NULL;
+  g_autofree char *err = NULL;
+  int status;
+
+  /* long enough to start that the signal is read before */
+  for (guint i = 0; i < 300; i++)
+    g_string_append (text, "identity ! ");
+  g_string_append (text, "fakesink");
+  argv[1] = text->str;
+
+  g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, raise_blocked, NULL, NULL, &err,
+                &status, &error);
+  g_assert_no_error (error);
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 130);
+}
+
 static void
 test_bar (void)
 {
@@ -503,6 +537,7 @@ main (int argc, char **argv)
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);
   g_test_add_data_func ("/hr-launch/asleep-serial", "serial", test_signal_while_asleep);
+  g_test_add_func ("/hr-launch/signal-before-start", test_signal_before_start);
   g_test_add_func ("/hr-launch/bar", test_bar);
   g_test_add_func ("/hr-launch/no-bar-elsewhere", test_no_bar_elsewhere);
   return g_test_run ();

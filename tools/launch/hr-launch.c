@@ -301,6 +301,9 @@ main (int argc, char **argv)
   int status;
 
   setlocale (LC_ALL, "");
+  /* pictures come from strangers: libvips, where a plugin uses it, opens nothing but what is known
+   * to be safe */
+  g_setenv ("VIPS_BLOCK_UNTRUSTED", "1", FALSE);
   launch_block_signals ();
   complete_options (argc, argv);
   g_option_context_add_main_entries (context, entries, NULL);

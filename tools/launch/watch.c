@@ -193,9 +193,6 @@ void
 launch_watch_started (LaunchWatch *watch)
 {
   watch->message_thread = g_thread_new ("messages", watch_messages, watch);
-  /* a signal that came before there was anything to stop */
-  if (g_atomic_int_get (&watch->signal) != 0)
-    hr_pipeline_stop (watch->pipeline);
 }
 
 int
