@@ -267,6 +267,41 @@ test_damage (void)
   g_assert_cmpuint (failed, >, 20);
 }
 
+/* @n more of a progressive file's first scan, which says nothing new each time */
+static GBytes *
+repeat_scan (GBytes *file, guint n)
+{
+  gsize size, start, end;
+  const guint8 *data = g_bytes_get_data (file, &size);
+  for (start = 0; data[start] != 0xff || data[start + 1] != 0xda;)
+    start++;
+  for (end = start + 2; data[end] != 0xff || data[end + 1] == 0 || (data[end + 1] & 0xf8) == 0xd0;)
+    end++;
+  GByteArray *bytes = g_byte_array_new ();
+  g_byte_array_append (bytes, data, start);
+  for (guint i = 0; i <= n; i++)
+    g_byte_array_append (bytes, data + start, end - start);
+  g_byte_array_append (bytes, data + end, size - end);
+  return g_byte_array_free_to_bytes (bytes);
+}
+
+static void
+test_scans (void)
+{
+  g_autoptr (GBytes) file = image_test_load ("cases", "05-jpeg-truncated", "progressive.jpg", NULL);
+  g_autoptr (GBytes) some = repeat_scan (file, 50);
+  g_autoptr (GBytes) many = repeat_scan (file, 200);
+  g_autoptr (GError) error = NULL;
+  guint32 height, width;
+  g_autofree guint8 *whole = image_test_decode (file, &height, &width, &error);
+  g_autofree guint8 *pixels = image_test_decode (some, &height, &width, &error);
+  g_assert_no_error (error);
+  g_assert_cmpmem (pixels, (gsize)height * width * 3, whole, (gsize)height * width * 3);
+  g_assert_null (image_test_decode (many, &height, &width, &error));
+  image_test_assert_kind (error, "media-undecodable");
+  g_assert_nonnull (strstr (error->message, "scans"));
+}
+
 /* The error text of libvips is one for the process: each thread must find its own file's. */
 static gpointer
 fail_often (gpointer data)
@@ -321,6 +356,7 @@ main (int argc, char **argv)
   g_test_add_func ("/decode/shrink", test_shrink);
   g_test_add_func ("/decode/cut-anywhere", test_cut_anywhere);
   g_test_add_func ("/decode/damage", test_damage);
+  g_test_add_func ("/decode/scans", test_scans);
   g_test_add_func ("/decode/own-text", test_own_text);
   return g_test_run ();
 }
