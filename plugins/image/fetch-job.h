@@ -1,0 +1,81 @@
+/* fetch-job.h: a sample whose images are being fetched; imagefetch's own */
+#pragma once
+#include "headrace.h"
+#include "s3-props.h"
+#include "s3-request.h"
+
+/* bytes of an image of which nothing is known yet */
+#define FETCH_FIRST_ESTIMATE (128 * 1024)
+
+typedef struct {
+  guint64 concurrency;
+  guint64 max_bytes;
+  char **allow_links;
+  char *media_root;
+  HR_S3_FIELDS
+} HrImagefetch;
+
+typedef struct _HrFetchState HrFetchState;
+typedef struct _HrFetchJob HrFetchJob;
+
+typedef enum {
+  ITEM_NEW,
+  ITEM_FLYING, /* its request is the client's */
+  ITEM_PAUSED, /* and waits for bytes of the budget */
+  ITEM_DONE
+} HrFetchStage;
+
+/* one image of a sample */
+typedef struct {
+  HrFetchJob *job;
+  guint index;
+  HrFetchStage stage;
+  HrHttpRequest *request;
+  gsize wanted; /* bytes, once they are known */
+  HrMemory *memory;
+  gsize size;
+} HrFetchItem;
+
+/* one sample */
+struct _HrFetchJob {
+  HrFetchState *state;
+  HrTicket *ticket;
+  HrBuffer *buffer;
+  HrFetchItem *items;
+  guint n_items;
+  guint n_left;
+  guint64 wanted; /* sum of the items' */
+  guint64 reserved;
+  gboolean parked; /* until resume() */
+};
+
+struct _HrFetchState {
+  const HrImagefetch *self;
+  HrHttp *http;
+  HrS3Config *config; /* made by the first s3:// link */
+  char *root_text;    /* what root was made from */
+  char *root;
+  gdouble mean_bytes;
+  guint n_images;
+  GHashTable *jobs; /* a set */
+};
+
+const char *hr_fetch_get_uri (const HrFetchItem *item);
+/* as written in the record, where that is known */
+const char *hr_fetch_get_link (const HrFetchItem *item);
+/* TRUE: this many bytes of the item are within the reservation; FALSE: resume() will tell */
+gboolean hr_fetch_reserve (HrFetchItem *item, gsize bytes);
+/* memory of @bytes that holds what the item has so far */
+HrMemory *hr_fetch_grow (HrFetchItem *item, HrMemory *old, gsize used, gsize bytes, GError **error);
+void hr_fetch_job_free (HrFetchJob *job);
+/* takes @error; one failed image ends its sample */
+void hr_fetch_finish (HrFetchJob *job, GError *error);
+void hr_fetch_fail (HrFetchItem *item, GError *error);
+void hr_fetch_item_done (HrFetchItem *item);
+
+/* fetch-transfer.c: over a network; ends in hr_fetch_fail() or hr_fetch_item_done() */
+gboolean hr_fetch_start_transfer (HrFetchItem *item, GError **error);
+/* fetch-local.c: what is at hand at once. FALSE without an error: the budget has no room for it yet
+ */
+gboolean hr_fetch_read_file (HrFetchItem *item, GError **error);
+gboolean hr_fetch_decode_data (HrFetchItem *item, GError **error);

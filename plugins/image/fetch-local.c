@@ -1,0 +1,85 @@
+/* fetch-local.c: images in files and in the links themselves */
+#include "fetch-job.h"
+#include "data-uri.h"
+#include "file.h"
+#include <unistd.h>
+
+static gboolean
+check_size (const HrFetchItem *item, guint64 size, GError **error)
+{
+  guint64 limit = item->job->state->self->max_bytes;
+
+  if (size <= limit)
+    return TRUE;
+  hr_set_data_error (error, HR_DATA_ERROR_IMAGE_TOO_LARGE,
+                     "%" G_GUINT64_FORMAT " bytes, max-bytes is %" G_GUINT64_FORMAT, size, limit);
+  return FALSE;
+}
+
+static GError *
+judge_file (GError *error)
+{
+  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND)) {
+    error->domain = HR_DATA_ERROR;
+    error->code = HR_DATA_ERROR_MEDIA_NOT_FOUND;
+  } else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN)) {
+    error->domain = HR_DATA_ERROR;
+    error->code = HR_DATA_ERROR_MEDIA_FORBIDDEN;
+  }
+  return error;
+}
+
+static gboolean
+read_all (HrFetchItem *item, int fd, GError **error)
+{
+  item->size = 0;
+  while (item->size < item->memory->size) {
+    gssize n =
+        hr_file_read (fd, hr_fetch_get_uri (item), item->size, item->memory->data + item->size,
+                      item->memory->size - item->size, -1, error);
+
+    if (n < 0)
+      return FALSE;
+    if (n == 0)
+      break;
+    item->size += n;
+  }
+  return TRUE;
+}
+
+/* FALSE without an error: the budget has no room for it yet */
+gboolean
+hr_fetch_read_file (HrFetchItem *item, GError **error)
+{
+  gint64 size;
+  int fd = hr_file_open (hr_fetch_get_uri (item), &size, error);
+  gboolean good = FALSE;
+
+  if (fd < 0)
+    return FALSE;
+  if (size < 0)
+    hr_set_data_error (error, HR_DATA_ERROR_MEDIA_NOT_FOUND, "is no regular file");
+  else if (check_size (item, size, error) && hr_fetch_reserve (item, size)) {
+    item->memory = hr_ticket_alloc (item->job->ticket, "images", MAX (size, 1), error);
+    good = item->memory && read_all (item, fd, error);
+  }
+  close (fd);
+  return good;
+}
+
+gboolean
+hr_fetch_decode_data (HrFetchItem *item, GError **error)
+{
+  const char *link = hr_fetch_get_uri (item);
+  gsize most = hr_data_uri_max_size (link);
+  gssize size;
+
+  if (!check_size (item, most, error) || !hr_fetch_reserve (item, most))
+    return FALSE;
+  item->memory = hr_ticket_alloc (item->job->ticket, "images", MAX (most, 1), error);
+  if (!item->memory)
+    return FALSE;
+  size = hr_data_uri_decode (link, item->memory->data, error);
+  item->size = MAX (size, 0);
+  return size >= 0;
+}

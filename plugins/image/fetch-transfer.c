@@ -1,0 +1,142 @@
+/* fetch-transfer.c: images from S3 and the web */
+#include "fetch-job.h"
+#include "s3-uri.h"
+#include "sigv4.h"
+#include <string.h>
+
+static HrHttpRoom
+make_room (HrHttpRequest *request, gsize bytes, GError **error)
+{
+  HrFetchItem *item = request->user_data;
+  gsize size = request->body ? request->body->size : 0;
+  HrMemory *memory;
+
+  /* of unknown length: in steps that double */
+  if (request->response.content_length < 0)
+    bytes = MAX (bytes, MIN (MAX (size * 2, FETCH_FIRST_ESTIMATE), request->max_bytes));
+  if (!hr_fetch_reserve (item, bytes)) {
+    item->stage = ITEM_PAUSED;
+    return HR_HTTP_PAUSE;
+  }
+  memory = hr_fetch_grow (item, request->body, request->received, bytes, error);
+  if (!memory)
+    return HR_HTTP_REFUSE;
+  g_clear_pointer (&request->body, hr_memory_unref);
+  request->body = memory;
+  return HR_HTTP_READY;
+}
+
+/* what is wrong with one link is the sample's fault, all else the run's */
+static GError *
+judge (const HrHttpRequest *request, gboolean is_web, GError *error)
+{
+  guint status = request->response.status;
+  int kind = -1;
+
+  if (request->too_large)
+    kind = HR_DATA_ERROR_IMAGE_TOO_LARGE;
+  else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND))
+    kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
+  else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN))
+    kind = HR_DATA_ERROR_MEDIA_FORBIDDEN;
+  /* of a web link a server may say anything, and means the link */
+  else if (is_web && status >= 300 && status < 500 && status != 408 && status != 429)
+    kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
+  if (kind >= 0) {
+    error->domain = HR_DATA_ERROR;
+    error->code = kind;
+  }
+  return error;
+}
+
+static gboolean
+is_web (const HrFetchItem *item)
+{
+  return g_ascii_strncasecmp (hr_fetch_get_uri (item), "http", 4) == 0;
+}
+
+static void
+request_done (HrHttpRequest *request, GError *error)
+{
+  HrFetchItem *item = request->user_data;
+
+  item->request = NULL;
+  hr_ticket_count_transfer (item->job->ticket, request->first_byte_time, request->body_time,
+                            request->received);
+  if (error) {
+    hr_fetch_fail (item, judge (request, is_web (item), error));
+    return;
+  }
+  item->memory = g_steal_pointer (&request->body);
+  item->size = request->received;
+  hr_fetch_item_done (item);
+}
+
+static HrS3Config *
+get_config (HrFetchState *state, GError **error)
+{
+  HrS3Settings settings = HR_S3_SETTINGS (state->self);
+
+  if (!state->config)
+    state->config = hr_s3_config_new (&settings, error);
+  return state->config;
+}
+
+/* spaces and letters that a URL may not hold; what is written as %XX stays so */
+static char *
+escape_url (const char *link)
+{
+  GString *url = g_string_new (NULL);
+
+  for (const char *c = link; *c; c++)
+    if ((guchar)*c <= ' ' || (guchar)*c >= 0x7f || strchr ("\"<>\\^`{|}", *c))
+      hr_uri_encode (url, c, 1, FALSE);
+    else
+      g_string_append_c (url, *c);
+  return g_string_free (url, FALSE);
+}
+
+static HrHttpRequest *
+new_request (HrFetchItem *item, GError **error)
+{
+  const char *link = hr_fetch_get_uri (item);
+  g_auto (HrS3Uri) uri = { 0 };
+  g_autoptr (GError) failure = NULL;
+  HrS3Config *config;
+  HrHttpRequest *request;
+
+  if (is_web (item)) {
+    g_autofree char *url = escape_url (link);
+
+    request = hr_http_request_new (link, url);
+    request->follow = TRUE;
+    request->question.close_is_end = TRUE;
+    return request;
+  }
+  if (!hr_s3_uri_parse (&uri, link, &failure) || !*uri.key) {
+    hr_set_data_error (error, HR_DATA_ERROR_MEDIA_NOT_FOUND, "names no object in S3%s%s",
+                       failure ? ": " : "", failure ? failure->message : "");
+    return NULL;
+  }
+  config = get_config (item->job->state, error);
+  return config ? hr_s3_get (config, uri.bucket, uri.key) : NULL;
+}
+
+gboolean
+hr_fetch_start_transfer (HrFetchItem *item, GError **error)
+{
+  HrFetchJob *job = item->job;
+  HrHttpRequest *request = new_request (item, error);
+
+  if (!request)
+    return FALSE;
+  request->max_bytes = job->state->self->max_bytes;
+  request->priority = hr_ticket_get_number (job->ticket);
+  request->room = make_room;
+  request->done = request_done;
+  request->user_data = item;
+  item->request = request;
+  item->stage = ITEM_FLYING;
+  hr_http_submit (job->state->http, request);
+  return TRUE;
+}
