@@ -16,7 +16,8 @@ check_size (const HrFetchItem *item, guint64 size, GError **error)
   return FALSE;
 }
 
-static GError *
+/* a file that is not there, or not for us, is the sample's fault */
+static void
 judge_file (GError *error)
 {
   if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND)) {
@@ -26,7 +27,6 @@ judge_file (GError *error)
     error->domain = HR_DATA_ERROR;
     error->code = HR_DATA_ERROR_MEDIA_FORBIDDEN;
   }
-  return error;
 }
 
 static gboolean
@@ -52,11 +52,15 @@ gboolean
 hr_fetch_read_file (HrFetchItem *item, GError **error)
 {
   gint64 size;
-  int fd = hr_file_open (hr_fetch_get_uri (item), &size, error);
+  GError *failure = NULL;
+  int fd = hr_file_open (hr_fetch_get_uri (item), &size, &failure);
   gboolean good = FALSE;
 
-  if (fd < 0)
+  if (fd < 0) {
+    judge_file (failure);
+    g_propagate_error (error, failure);
     return FALSE;
+  }
   if (size < 0)
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_NOT_FOUND, "is no regular file");
   else if (check_size (item, size, error) && hr_fetch_reserve (item, size)) {

@@ -38,7 +38,7 @@ start_item (HrFetchItem *item)
     return !last;
   }
   if (error)
-    hr_fetch_fail (item, is_file ? judge_file (error) : error);
+    hr_fetch_fail (item, error);
   return FALSE;
 }
 
