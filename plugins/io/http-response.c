@@ -213,7 +213,8 @@ hr_http_response_check (const HrHttpResponse *response, const HrHttpQuestion *qu
     return FALSE;
   }
   if (question->first >= 0) {
-    gint64 total = response->status == 200 ? length : response->range_total;
+    /* some servers say 200 and mean 206 */
+    gint64 total = response->range_first < 0 ? length : response->range_total;
 
     /* identity first: of a replaced object the range may differ as well */
     return check_identity (response, question, total, error)

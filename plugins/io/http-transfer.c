@@ -101,7 +101,7 @@ note_identity (Transfer *transfer)
   HrHttpRequest *request = transfer->request;
   const HrHttpResponse *response = &request->response;
   gint64 size =
-      response->status == 206 ? response->range_total : hr_http_response_body_length (response);
+      response->range_first >= 0 ? response->range_total : hr_http_response_body_length (response);
 
   /* without a tag it cannot be told, and an error page must not pass for the object */
   if (!response->etag)

@@ -221,6 +221,36 @@ test_range (void)
   result_clear (&result);
 }
 
+/* a range with status 200, as some servers give it */
+static void
+answer_200 (const FakeRequest *request, FakeReply *reply, gpointer data G_GNUC_UNUSED)
+{
+  fake_reply_object (reply, request, object, SIZE, ETAG);
+  reply->status = 200;
+  if (request->number == 0) {
+    reply->cut = 500;
+    reply->end = FAKE_CLOSE;
+  }
+}
+
+static void
+test_range_200 (void)
+{
+  g_autoptr (FakeServer) server = fake_server_new (answer_200, NULL);
+  HrHttpOptions options = get_options ();
+  g_autoptr (HrHttp) http = new_client (&options);
+  Result result = { 0 };
+  HrHttpRequest *request = new_request (server, "/o", &result);
+
+  hr_http_request_set_range (request, 1000, 1999);
+  hr_http_request_set_identity (request, ETAG, SIZE);
+  hr_http_submit (http, request);
+  poll_until (http, &result.n_done, 1);
+  check_body (&result, 1000, 1999);
+  g_assert_cmpuint (result.tries, ==, 2);
+  result_clear (&result);
+}
+
 static void
 answer_head (const FakeRequest *request, FakeReply *reply, gpointer data)
 {
@@ -740,6 +770,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/io/http/get", test_get);
   g_test_add_func ("/io/http/range", test_range);
+  g_test_add_func ("/io/http/range-200", test_range_200);
   g_test_add_func ("/io/http/head", test_head);
   g_test_add_func ("/io/http/passing", test_passing);
   g_test_add_func ("/io/http/lasting", test_lasting);
