@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Keys, lists, ranges and empty objects on a real S3 server.
+
+usage: in-server ROOT KIND test-real-s3.py HR_LAUNCH DATA KIND
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import traceback
+
+import botocore.config
+import botocore.session
+import numpy
+
+HR_LAUNCH, DATA, KIND = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3]
+# what a server on files cannot store, or stores as something else
+UNSTORABLE = {"x/../y.jpg", "x/./y.jpg", "../up.jpg", "a//b.jpg", "/lead.jpg", "trail/", ".."}
+# SeaweedFS takes a backslash for a slash. rclone lists a tab and letters with separate accents under
+# other names
+ALSO = {"seaweedfs": {"br[ack]et{s}|^`\\\"<>.jpg"}, "rclone": {"tab\there.jpg", "u\u0308/e\u0301.png"}}[KIND]
+CLIENT = botocore.session.get_session().create_client(
+    "s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"],
+    config=botocore.config.Config(request_checksum_calculation="when_required",
+                                  response_checksum_validation="when_required"))
+
+
+def launch(*args, status=0):
+    done = subprocess.run([HR_LAUNCH, *args], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == status, (args, done.returncode, done.stderr[-600:])
+    return done
+
+
+def collect(text, status=0):
+    """what arrives: its JSON and its arrays, in order"""
+    with tempfile.TemporaryDirectory() as folder:
+        launch(f"{text} ! npysink location={folder}", status=status)
+        got = []
+        for path in sorted(pathlib.Path(folder).glob("*.json")):
+            arrays = {p.name[len(path.stem) + 1:-4]: numpy.load(p) for p in path.parent.glob(path.stem + ".*.npy")}
+            got.append((json.loads(path.read_text()), arrays))
+        return got
+
+
+def put(bucket, key, data):
+    CLIENT.put_object(Bucket=bucket, Key=key, Body=data)
+
+
+def make_keys():
+    """every key of case 17 that the server takes, its own name in it"""
+    stored = []
+    for key in json.loads((DATA / "cases/17-s3-keys/keys.json").read_text()):
+        if key not in UNSTORABLE | ALSO and len(key) < 255:  # a file's name has its limit
+            put("keys", key, key.encode())
+            stored.append(key)
+    return stored
+
+
+def test_keys():
+    """every key that the server can store is fetched, by a link and by a list"""
+    keys = make_keys()
+    assert len(keys) == 30 - len(UNSTORABLE) - len(ALSO) - 1, keys
+    put("data", "links/a.jsonl", "".join(
+        json.dumps({"id": key, "image": "s3://keys/" + key,
+                    "conversations": [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "x"}]}) + "\n"
+        for key in keys).encode())
+    got = collect("s3src location=s3://data/links/ ! jsonlparse ! imagefetch allow-links=s3")
+    assert [info["id"] for info, _ in got] == keys
+    for info, arrays in got:
+        assert arrays["images.0"].tobytes() == info["id"].encode(), info
+
+    listed = collect("s3src location='s3://keys/**' page-keys=4")
+    found = {info["uri"]: arrays["lines"].tobytes() for info, arrays in listed}
+    expected = {"s3://keys/" + key: key.encode() for key in keys}
+    assert found == expected, sorted(found.items() ^ expected.items())
+    order = [info["uri"] for info, _ in listed]
+    assert order == sorted(order, key=str.encode), order
+
+
+def test_pages():
+    """1,005 keys: more than any page holds"""
+    names = [f"p/{i:04}.jsonl" for i in range(1005)]
+    for name in names:
+        put("data", "many/" + name, name.encode() + b"\n")
+    got = collect("s3src location=s3://data/many/p/ read-ahead=31")
+    assert b"".join(arrays["lines"].tobytes() for _, arrays in got).decode().split() == names
+
+
+def test_ranges():
+    """any part size gives the same bytes"""
+    data = b"".join(b"%06d " % i + b"x" * (i * 37 % 300) + b"\n" for i in range(3000))
+    put("data", "ranges/a.jsonl", data)
+    for part in (len(data) // 40, len(data) - 1, len(data), len(data) + 1):
+        got = collect(f"s3src location=s3://data/ranges/a.jsonl part-bytes={part} block-bytes=50000")
+        assert b"".join(arrays["lines"].tobytes() for _, arrays in got) == data, part
+        assert [info["byte"] for info, _ in got][0] == 0
+        assert got[-1][0]["line"] > 1
+
+
+def test_empty():
+    """case 18: an empty JSONL and an empty image"""
+    for path in (DATA / "cases/18-empty-object").iterdir():
+        put("data", "empty/18/" + path.name, path.read_bytes())
+    done = launch("--stats=json", "s3src location=s3://data/empty/18/ ! jsonlparse ! imagefetch on-error=skip ! "
+                  "imagedecode on-error=skip ! fakesink", status=3)
+    stats = json.loads(done.stdout)
+    assert stats["samples"] == 2 and stats["skipped"] == {"media-undecodable": 1}, stats
+    assert "a.jsonl:2" in done.stderr and "zero.jpg" in done.stderr and "0 bytes" in done.stderr, done.stderr
+
+
+def test_links():
+    """case 16: what links reach, and what they do not"""
+    root = DATA / "cases/16-image-links/corpus"
+    for path in root.rglob("*"):
+        if path.is_file():
+            put("data", "case16/corpus/" + path.relative_to(root).as_posix(), path.read_bytes())
+    # SeaweedFS takes a backslash for a slash
+    rejected = 12 if KIND == "rclone" else 11
+    for location, up in (("corpus/", 0), ("corpus/train/a.jsonl", 1)):
+        done = launch("--stats=json", f"s3src location=s3://data/case16/{location} ! jsonlparse ! "
+                      "imagefetch on-error=skip ! imagedecode ! fakesink", status=3)
+        skipped = json.loads(done.stdout)["skipped"]
+        assert skipped == {"link-refused": 6 + up, "media-not-found": rejected - 6}, skipped
+
+
+def test_replaced():
+    """an object that is replaced while it is read ends the run, if the server knows If-Match or ETags"""
+    old = (DATA / "cases/28-s3-server-faults/a.jsonl").read_bytes()
+    new = (DATA / "cases/28-s3-server-faults/a-replaced.jsonl").read_bytes()
+    put("data", "replaced/a.jsonl", old)
+    text = ("s3src location=s3://data/replaced/a.jsonl part-bytes=1KiB block-bytes=1KiB read-ahead=0 queue-items=1 ! "
+            "identity queue-items=1 ! trainsim step-time=300ms queue-items=1")
+    with subprocess.Popen([HR_LAUNCH, text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            child.wait(2)
+        except subprocess.TimeoutExpired:
+            pass
+        assert child.poll() is None, child.communicate()
+        put("data", "replaced/a.jsonl", new)
+        _, err = child.communicate(timeout=60)
+    assert child.returncode == 1, (child.returncode, err)
+    assert "s3://data/replaced/a.jsonl" in err and "replaced while it was read" in err, err
+
+
+def test_refused():
+    """wrong keys are told as such"""
+    for name, value, word in (("AWS_SECRET_ACCESS_KEY", "wrong", "SignatureDoesNotMatch"),
+                              ("AWS_ACCESS_KEY_ID", "NOBODY", "InvalidAccessKeyId")):
+        done = subprocess.run([HR_LAUNCH, "s3src location=s3://data/links/ ! fakesink"], capture_output=True, text=True,
+                              timeout=60, check=False, env={**os.environ, name: value})
+        assert done.returncode == 1 and (word in done.stderr or "403" in done.stderr), (word, done.stderr)
+
+
+def main():
+    tests = [f for n, f in globals().items() if n.startswith("test_")]
+    print(f"1..{len(tests)}", flush=True)
+    for bucket in ("keys", "data"):
+        CLIENT.create_bucket(Bucket=bucket)
+    for i, test in enumerate(tests, 1):
+        try:
+            test()
+            print(f"ok {i} {test.__doc__}", flush=True)
+        except Exception:  # a failed test is a line of TAP, whatever it was
+            print("# " + traceback.format_exc().replace("\n", "\n# "))
+            print(f"not ok {i} {test.__doc__}", flush=True)
+
+
+main()
