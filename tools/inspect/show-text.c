@@ -112,7 +112,6 @@ print_prop (const HrProp *prop, guint width)
   g_autoptr (GString) facts = g_string_new (hr_prop_type_name (prop));
   g_autofree char *range = inspect_range (prop);
   g_autofree char *initial = hr_prop_get_default (prop);
-  g_autofree char *doc = NULL;
 
   if (prop->unit != NULL)
     g_string_append_printf (facts, " of %s", prop->unit);
