@@ -237,35 +237,46 @@ check_pullable (HrCheck *check, GError **error)
   return TRUE;
 }
 
-/* Behind an unordered element numbers are new, so a zip would pair one branch of a tee with others
- * of the other. */
+/* Behind an unordered element samples have new numbers. With a tee there is no one order of samples
+ * that both branches could be counted in, and a zip would pair what does not belong together. */
 static gboolean
 check_unordered (HrCheck *check, GError **error)
 {
   g_autofree gboolean *behind_tee = g_new0 (gboolean, check->n + 1);
-  g_autofree HrElement **unordered =
-      g_new0 (HrElement *, check->n + 1); /* behind a tee, on the way here */
+  g_autofree gboolean *stamps =
+      g_new0 (gboolean, check->n + 1); /* it numbers samples, or one below it */
+  gboolean branches = FALSE;
 
-  for (guint k = 0; k < check->n; k++) {
+  for (guint k = check->n; k > 0; k--) {
+    HrElement *element = check->order[k - 1];
+
+    branches |= element->outputs->len > 1;
+    stamps[element->index] = element->def->stamps;
+    for (guint pad = 0; pad < element->outputs->len; pad++)
+      stamps[element->index] |=
+          stamps[((HrLink *)g_ptr_array_index (element->outputs, pad))->to->index];
+  }
+  for (guint k = 0; branches && k < check->n; k++) {
     HrElement *element = check->order[k];
+    const HrElementDef *def = element->def;
     guint at = element->index;
 
     for (guint pad = 0; pad < element->inputs->len; pad++) {
       HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
 
-      behind_tee[at] |= behind_tee[from->index] || from->def->route != NULL;
-      if (unordered[from->index] != NULL)
-        unordered[at] = unordered[from->index];
+      behind_tee[at] |= behind_tee[from->index] || from->outputs->len > 1;
     }
-    if (behind_tee[at] && !element->common.ordered)
-      unordered[at] = element;
-    if (element->def->merge != NULL && unordered[at] != NULL
-        && (element->def->join == NULL || element->def->join (element->self) == HR_JOIN_ZIP))
+    if (element->common.ordered || is_source (def) || is_sink (def) || def->group != NULL
+        || (def->merge != NULL && def->join != NULL && def->join (element->self) != HR_JOIN_ZIP))
+      continue;
+    /* blocks of text may come in any order before they are cut into samples, but not in one branch
+     * only */
+    if (behind_tee[at] || !stamps[at])
       return hr_check_fail (
-          check, unordered[at], HR_PARSE_ERROR_CONFLICT, error,
-          "\"%s\" with ordered=false stands between a tee and \"%s\", which pairs by order\n"
-          "leave ordered=false out, or join with mode=any",
-          hr_check_label (check, unordered[at]), hr_check_label (check, element));
+          check, element, HR_PARSE_ERROR_CONFLICT, error,
+          "\"%s\" with ordered=false in a pipeline with a tee: its branches would not hold the "
+          "same samples\nleave ordered=false out",
+          hr_check_label (check, element));
   }
   return TRUE;
 }

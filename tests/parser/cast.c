@@ -127,7 +127,7 @@ static const HrProp jsonlparse_props[] = {
 };
 HR_ELEMENT (jsonlparse, JsonlParse, .summary = "Read JSON lines", .needs = "lines",
             .takes = "lines", .gives = "conversation, images:links", .props = jsonlparse_props,
-            .parallel = HR_PARALLEL_YES, .process = process)
+            .parallel = HR_PARALLEL_YES, .stamps = TRUE, .process = process)
 
 typedef struct {
   guint64 concurrency;

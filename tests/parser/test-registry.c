@@ -3,6 +3,7 @@
 #include "hr-registry.h"
 #include "things.h"
 #include <glib/gstdio.h>
+#include <dlfcn.h>
 #include <string.h>
 
 static char *folder; /* HR_PLUGIN_PATH of the tests */
@@ -135,6 +136,30 @@ test_good (gpointer *fixture_data, gconstpointer data)
   g_assert_cmpstr (row_of ("regone", folder)->gives, ==, "c, d:e");
   g_assert_cmpstr (row_of ("regone", folder)->takes, ==, "f");
   g_assert_cmpstr (row_of ("regtwo", folder)->summary, ==, "The second of two");
+}
+
+/* a text opens the plugins that it names, and no others */
+static void
+test_lazy (gpointer *fixture_data, gconstpointer data)
+{
+  g_autofree char *good = g_build_filename (folder, "hrgood.so", NULL);
+  g_autofree char *none = g_build_filename (folder, "hrnone.so", NULL);
+  void *handle;
+
+  (void)fixture_data;
+  (void)data;
+  copy ("hrgood.so", "hrgood.so");
+  copy ("hrgood.elements", "hrgood.elements");
+  copy ("hrnone.so", "hrnone.so");
+  write_file ("hrnone.elements", "regnone\tIs not there\n");
+  g_assert_nonnull (row_of ("regnone", folder));
+  g_assert_nonnull (hr_registry_suggest ("regnon"));
+  g_assert_null (dlopen (good, RTLD_LAZY | RTLD_NOLOAD));
+  g_assert_nonnull (hr_registry_find ("regone", NULL));
+  handle = dlopen (good, RTLD_LAZY | RTLD_NOLOAD);
+  g_assert_nonnull (handle);
+  dlclose (handle);
+  g_assert_null (dlopen (none, RTLD_LAZY | RTLD_NOLOAD));
 }
 
 /* without a list the plugin is opened when nothing else has the name */
@@ -301,6 +326,7 @@ main (int argc, char **argv)
 #define ADD(name, f) g_test_add ("/registry/" name, gpointer, NULL, set_up, f, tear_down)
   ADD ("list", test_list);
   ADD ("good", test_good);
+  ADD ("lazy", test_lazy);
   ADD ("unlisted", test_unlisted);
   ADD ("broken", test_broken);
   ADD ("symbol", test_symbol);
