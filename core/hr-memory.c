@@ -7,16 +7,20 @@
 #include "hr-reservation.h"
 
 #define ALIGNMENT 64
+#define SMALL 1024
 
 static HrLive live;
 
 G_DEFINE_BOXED_TYPE (HrMemory, hr_memory, hr_memory_ref, hr_memory_unref)
 
+/* never without room, so that nobody has to think of empty blocks */
+#define ROUND_UP(size) ((MAX (size, 1) + ALIGNMENT - 1) & ~(gsize)(ALIGNMENT - 1))
+
 static gboolean
 heap_alloc (HrAllocator *self, HrMemory *memory, gsize size, GError **error)
 {
-  /* never NULL and never without room, so that nobody has to think of empty blocks */
-  gsize capacity = (MAX (size, 1) + ALIGNMENT - 1) & ~(gsize)(ALIGNMENT - 1);
+  /* not small, by which heap_free() tells them apart */
+  gsize capacity = MAX (ROUND_UP (size), SMALL + ALIGNMENT);
 
   memory->data = capacity >= size ? aligned_alloc (ALIGNMENT, capacity) : NULL;
   if (memory->data == NULL) {
@@ -31,7 +35,9 @@ heap_alloc (HrAllocator *self, HrMemory *memory, gsize size, GError **error)
 static void
 heap_free (HrAllocator *self G_GNUC_UNUSED, HrMemory *memory)
 {
-  free (memory->data);
+  /* a small one lies behind its header */
+  if (memory->capacity > SMALL)
+    free (memory->data);
 }
 
 static HrAllocator heap = {
@@ -93,9 +99,26 @@ hr_allocator_unref (HrAllocator *allocator)
 static HrMemory *
 memory_new (void)
 {
-  HrMemory *memory = g_new0 (HrMemory, 1);
+  HrMemory *memory = g_malloc (sizeof (HrMemory));
 
-  memory->ref_count = 1;
+  *memory = (HrMemory){ .ref_count = 1 };
+  hr_live_add (&live, 1);
+  return memory;
+}
+
+/* header and bytes in one block: half the cost, and the cost is most of what small ones are */
+static HrMemory *
+memory_new_small (gsize size)
+{
+  guint8 *block = g_malloc (sizeof (HrMemory) + ALIGNMENT - 1 + ROUND_UP (size));
+  HrMemory *memory = (HrMemory *)block;
+  guintptr data = (guintptr)(block + sizeof (HrMemory));
+
+  *memory = (HrMemory){ .data = (guint8 *)((data + ALIGNMENT - 1) & ~(guintptr)(ALIGNMENT - 1)),
+                        .size = size,
+                        .allocator = &heap,
+                        .ref_count = 1,
+                        .capacity = ROUND_UP (size) };
   hr_live_add (&live, 1);
   return memory;
 }
@@ -111,8 +134,11 @@ memory_new (void)
 HrMemory *
 hr_memory_new_from_allocator (HrAllocator *allocator, gsize size, GError **error)
 {
-  HrMemory *memory = memory_new ();
+  HrMemory *memory;
 
+  if (allocator == &heap && size <= SMALL)
+    return memory_new_small (size);
+  memory = memory_new ();
   memory->size = size;
   if (!allocator->alloc (allocator, memory, size, error)) {
     hr_live_add (&live, -1);

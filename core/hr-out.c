@@ -178,7 +178,8 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
     g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
     return NULL;
   }
-  memory = hr_memory_new_from_allocator (run->pool, size, error);
+  /* what is small is warm and cheap without a pool */
+  memory = hr_memory_new_from_allocator (size <= 1024 ? hr_allocator_heap () : run->pool, size, error);
   if (memory == NULL)
     hr_gate_give (gate, size);
   else
