@@ -35,11 +35,11 @@ clean: ## remove everything that was built
 
 # A sanitized program is many times slower: its time-outs are ten times as long.
 .PHONY: test
-test: ## all tests but the long ones, a few minutes; ends with "N passed, N failed"
-	@$(DEPS) build test
+test: ## all tests but the long ones, core and parsers under ASan, 60 s of fuzzing; ends with "N passed, N failed"
+	@$(DEPS) build test fuzz
 	@tools/venv
 	@$(COMPILE)
-	@HR_REQUIRE_ALL=1 tools/run-tests $(BUILD) --no-suite long
+	@tools/test-all short
 
 .PHONY: test-asan
 test-asan: ## the tests under address, leak and undefined-behaviour sanitizer
@@ -72,8 +72,10 @@ test-clang: ## the tests, compiled by clang with warnings as errors
 
 .PHONY: test-long
 test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
-	@$(DEPS) build test long coverage format
-	@tools/test-long
+	@$(DEPS) build test long fuzz coverage format
+	@tools/venv
+	@$(COMPILE)
+	@tools/test-all long
 
 .PHONY: coverage
 coverage: ## lines of core and plugins that the tests reach; fails below 85 %
@@ -82,10 +84,19 @@ coverage: ## lines of core and plugins that the tests reach; fails below 85 %
 	@tools/compile build/coverage -Db_coverage=true
 	@tools/coverage build/coverage 85
 
-.PHONY: fuzz
-fuzz: ## 60 s of fuzzing, shared by all targets of tests/fuzz
-	@$(DEPS) build long
+.PHONY: build-fuzz
+build-fuzz:
+	@$(DEPS) build fuzz
 	@CC=clang CXX=clang++ tools/compile build/fuzz -Dfuzz=true -Db_sanitize=address,undefined -Db_lundef=false
+
+# the fuzzers' build is one with address sanitizer, and serves twice
+.PHONY: test-fuzzed
+test-fuzzed: build-fuzz ## core, parsers and formats under address sanitizer, in the fuzzers' build
+	@tools/run-tests build/fuzz --suite core --suite parser --suite json --suite image --suite io --no-suite long \
+	  --no-suite unsanitized --no-suite s3 -t 10
+
+.PHONY: fuzz
+fuzz: build-fuzz ## 60 s of fuzzing, shared by all targets of tests/fuzz
 	@tools/fuzz build/fuzz $${FUZZ_SECONDS:-60}
 
 # ---- demo and benchmarks
