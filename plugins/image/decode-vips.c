@@ -36,12 +36,18 @@ static char *start_error;
 static void
 start_vips_once (void)
 {
+  gboolean had_home;
+
   if (g_type_from_name ("VipsForeignLoad") != 0)
     return;
-  if (vips_init ("headrace") != 0) {
+  /* it notes its folder in the environment of the program; that is not ours to change */
+  had_home = g_getenv ("VIPSHOME") != NULL;
+  if (vips_init ("headrace") != 0)
     start_error = vips_error_buffer_copy ();
+  if (!had_home)
+    g_unsetenv ("VIPSHOME");
+  if (start_error != NULL)
     return;
-  }
   vips_cache_set_max (0);
   vips_concurrency_set (1);
   vips_block_untrusted_set (TRUE);

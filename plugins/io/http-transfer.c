@@ -3,6 +3,7 @@
 #include "http-private.h"
 #include "hr-error.h"
 #include <string.h>
+#include <sys/socket.h>
 
 #define COMPLAINT_BYTES (64 * 1024)
 #define BUFFER_BYTES (64 * 1024L)
@@ -209,6 +210,14 @@ on_body (char *bytes, size_t size, size_t n, void *data)
 
 /* ---- one try ---- */
 
+/* programs that the host starts must not hold our connections open */
+static curl_socket_t
+open_socket (void *data G_GNUC_UNUSED, curlsocktype purpose G_GNUC_UNUSED,
+             struct curl_sockaddr *address)
+{
+  return socket (address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static CURL *
 get_easy (HrHttp *http)
 {
@@ -218,6 +227,7 @@ get_easy (HrHttp *http)
     return g_ptr_array_steal_index_fast (http->idle, http->idle->len - 1);
   easy = curl_easy_init ();
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
   curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L); /* else a key with ".." is another object */
   curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   curl_easy_setopt (easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
