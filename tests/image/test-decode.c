@@ -320,6 +320,7 @@ fail_often (gpointer data)
     g_autoptr (GError) error = NULL;
     guint32 height, width;
     g_autofree guint8 *pixels = image_test_decode (damaged, &height, &width, &error);
+    g_assert_null (pixels);
     g_assert_error (error, HR_DATA_ERROR, HR_DATA_ERROR_MEDIA_UNDECODABLE);
     g_test_message ("%s", error->message);
     g_assert_nonnull (strstr (error->message, format));

@@ -15,6 +15,7 @@ test_host (void)
   g_autoptr (GBytes) good = image_test_load ("golden", "images", "palette_trns.png", NULL);
   g_autofree guint8 *pixels = image_test_decode (good, &height, &width, &error);
   g_assert_no_error (error);
+  g_assert_nonnull (pixels);
   g_autoptr (GBytes) bad = g_bytes_new_from_bytes (good, 0, g_bytes_get_size (good) / 2);
   g_assert_null (image_test_decode (bad, &height, &width, &error));
   g_assert_error (error, HR_DATA_ERROR, HR_DATA_ERROR_MEDIA_TRUNCATED);
