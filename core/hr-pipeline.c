@@ -384,8 +384,9 @@ start_threads (HrPipeline *pipeline, GError **error)
     HrElement *element = pipeline->order->pdata[i];
     const HrElementDef *def = element->def;
 
-    if (!def->pullable && !def->pushable)
-      ok = hr_run_spawn (element->run, hr_run_get_n_workers (element->run), error);
+    /* a live change may have been quicker */
+    if (!def->pullable && !def->pushable && hr_run_get_n_workers (element->run) > element->run->n_workers)
+      ok = hr_run_spawn (element->run, hr_run_get_n_workers (element->run) - element->run->n_workers, error);
   }
   hr_mutex_unlock (&pipeline->live);
   return ok && hr_monitor_start (pipeline, error);
