@@ -1,0 +1,326 @@
+/* test-fault.c: what a bad sample does: a hole in its place, or the end; and who hears of it */
+#include "small.h"
+#include <string.h>
+
+typedef struct {
+  SmallLive live;
+  SmallSink sink;
+  HrPipeline *pipeline;
+} Rig;
+
+static void
+set_up (Rig *rig)
+{
+  rig->live = small_live ();
+  small_sink_init (&rig->sink);
+  rig->pipeline = hr_pipeline_new ();
+}
+
+static void
+tear_down (Rig *rig)
+{
+  g_clear_object (&rig->pipeline);
+  small_sink_clear (&rig->sink);
+  small_assert_live (rig->live);
+}
+
+/* one of @data is bad */
+static gboolean
+bad_every (gpointer data, gint64 value, HrOut *out G_GNUC_UNUSED, GError **error)
+{
+  if ((value + 1) % GPOINTER_TO_INT (data) != 0)
+    return TRUE;
+  hr_set_data_error (error, HR_DATA_ERROR_BAD_RECORD, "%d is bad", (int)value);
+  return FALSE;
+}
+
+/* source ! pool ! batch ! sink */
+static HrElement *
+with_batch (Rig *rig, gint64 n, guint workers, guint every, guint batch)
+{
+  HrElement *pool =
+      small_light (rig->pipeline, "pool", workers, bad_every, GUINT_TO_POINTER (every));
+
+  small_link (rig->pipeline, small_source (rig->pipeline, "source", n, NULL, NULL), pool,
+              small_batch (rig->pipeline, "batch", batch),
+              small_sink (rig->pipeline, "sink", &rig->sink), NULL);
+  return pool;
+}
+
+static void
+assert_stat (Rig *rig, const char *text)
+{
+  g_autofree char *stats = hr_pipeline_get_stats (rig->pipeline);
+
+  if (strstr (stats, text) == NULL)
+    g_error ("no %s in %s", text, stats);
+}
+
+static void
+test_fail (void)
+{
+  Rig rig;
+  g_autofree char *message = NULL;
+
+  set_up (&rig);
+  with_batch (&rig, 100, 3, 10, 5);
+  message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+  g_assert_cmpstr (message, ==, "light \"pool\": 9 is bad");
+  assert_stat (&rig, "\"exit\":1");
+  tear_down (&rig);
+}
+
+/* the batch gets shorter, no later sample moves up, and it is counted */
+static void
+run_skip (guint workers, gboolean serial)
+{
+  Rig rig;
+  guint n_skipped = 0;
+  HrMessage *message;
+
+  set_up (&rig);
+  small_set (with_batch (&rig, 100, workers, 10, 4), "on-error", "skip");
+  small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
+  small_run (rig.pipeline);
+  g_assert_cmpuint (rig.sink.n_buffers, ==, 25);
+  g_assert_cmpuint (rig.sink.n_holes, ==, 10);
+  g_assert_cmpuint (rig.sink.values->len, ==, 90);
+  for (guint i = 0; i < 90; i++)
+    g_assert_cmpint (g_array_index (rig.sink.values, gint64, i), ==, i + i / 9);
+  assert_stat (&rig, "\"exit\":3");
+  assert_stat (&rig, "\"skipped\":{\"bad-record\":10}");
+  assert_stat (&rig, "\"samples\":90");
+  while ((message = hr_pipeline_pop_message (rig.pipeline, 0)) != NULL) {
+    if (message->type == HR_MESSAGE_SKIPPED) {
+      g_assert_cmpstr (message->element, ==, "pool");
+      g_assert_error (message->error, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+      n_skipped++;
+    }
+    hr_message_unref (message);
+  }
+  g_assert_cmpuint (n_skipped, ==, 10);
+  tear_down (&rig);
+}
+
+static void
+test_skip (void)
+{
+  run_skip (1, FALSE);
+  run_skip (4, FALSE);
+  run_skip (1, TRUE);
+}
+
+/* a batch of holes is delivered and counts as a step */
+static void
+test_batch_of_holes (void)
+{
+  for (int serial = 0; serial < 2; serial++) {
+    Rig rig;
+
+    set_up (&rig);
+    with_batch (&rig, 12, 2, 1, 3);
+    small_set_pipeline (rig.pipeline, "on-error", "skip");
+    small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
+    small_run (rig.pipeline);
+    g_assert_cmpuint (rig.sink.n_buffers, ==, 4);
+    g_assert_cmpuint (rig.sink.n_holes, ==, 12);
+    assert_stat (&rig, "\"steps\":4");
+    tear_down (&rig);
+  }
+}
+
+/* what the element says goes before what the pipeline says */
+static void
+test_element_over_pipeline (void)
+{
+  Rig rig;
+  g_autofree char *message = NULL;
+
+  set_up (&rig);
+  small_set (with_batch (&rig, 100, 2, 10, 4), "on-error", "fail");
+  small_set_pipeline (rig.pipeline, "on-error", "skip");
+  message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+  tear_down (&rig);
+}
+
+/* only data errors are ever skipped */
+static void
+test_other_errors (void)
+{
+  Rig rig;
+  g_autofree char *message = NULL;
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 100, NULL, NULL),
+              small_light (rig.pipeline, "pool", 2, small_fatal_at, GINT_TO_POINTER (7)),
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  small_set_pipeline (rig.pipeline, "on-error", "skip");
+  message = small_run_failing (rig.pipeline, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ);
+  tear_down (&rig);
+}
+
+static void
+test_max_errors_count (void)
+{
+  for (int n = 0; n < 2; n++) {
+    Rig rig;
+    HrElement *pool;
+
+    set_up (&rig);
+    pool = with_batch (&rig, 100, 1, 10, 4);
+    small_set (pool, "on-error", "skip");
+    small_set (pool, "max-errors", n == 0 ? "10" : "9"); /* there are ten */
+    if (n == 0) {
+      small_run (rig.pipeline);
+    } else {
+      g_autofree char *message =
+          small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+
+      g_assert_nonnull (strstr (message, "max-errors=9 is exceeded"));
+      g_assert_nonnull (strstr (message, "99 is bad"));
+    }
+    tear_down (&rig);
+  }
+}
+
+/* a share of the samples seen, once there are a hundred */
+static void
+test_max_errors_rate (void)
+{
+  const struct {
+    guint every;
+    const char *most;
+    gboolean good;
+  } cases[] = { { 10, "11%", TRUE },
+                { 10, "9%", FALSE },
+                { 100, "1%", TRUE },
+                { 2, "50%", TRUE },
+                { 2, "49%", FALSE } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    Rig rig;
+
+    set_up (&rig);
+    with_batch (&rig, 1000, 1, cases[i].every, 4);
+    small_set_pipeline (rig.pipeline, "on-error", "skip");
+    small_set_pipeline (rig.pipeline, "max-errors", cases[i].most);
+    /* one at a time: how many have been seen is the same in every run */
+    small_set_pipeline (rig.pipeline, "serial", "true");
+    if (cases[i].good) {
+      small_run (rig.pipeline);
+      g_assert_cmpuint (rig.sink.n_holes, ==, 1000 / cases[i].every);
+    } else {
+      g_autofree char *message =
+          small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+
+      g_assert_nonnull (strstr (message, cases[i].most));
+      g_assert_cmpuint (rig.sink.values->len + rig.sink.n_holes, >=,
+                        96); /* 100, less an open batch */
+    }
+    tear_down (&rig);
+  }
+}
+
+/* 99 samples, all bad: too few to speak of a rate */
+static void
+test_max_errors_rate_of_few (void)
+{
+  Rig rig;
+
+  set_up (&rig);
+  with_batch (&rig, 99, 3, 1, 4);
+  small_set_pipeline (rig.pipeline, "on-error", "skip");
+  small_set_pipeline (rig.pipeline, "max-errors", "1%");
+  small_run (rig.pipeline);
+  g_assert_cmpuint (rig.sink.n_holes, ==, 99);
+  tear_down (&rig);
+}
+
+/* without an error, by the element's own choice: a hole, and counted apart */
+static void
+test_dropped (void)
+{
+  Rig rig;
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL),
+              small_filter (rig.pipeline, "filter"), small_batch (rig.pipeline, "batch", 5),
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  small_run (rig.pipeline);
+  g_assert_cmpuint (rig.sink.n_buffers, ==, 4);
+  g_assert_cmpuint (rig.sink.n_holes, ==, 10);
+  for (guint i = 0; i < 10; i++)
+    g_assert_cmpint (g_array_index (rig.sink.values, gint64, i), ==, 2 * i);
+  assert_stat (&rig, "\"exit\":0");
+  assert_stat (&rig, "\"dropped\":{\"policy\":10}");
+  tear_down (&rig);
+}
+
+/* one bad member makes a hole of its sample, once, however many workers are at it */
+static void
+test_each (void)
+{
+  for (guint workers = 1; workers < 6; workers += 2) {
+    Rig rig;
+    HrElement *each;
+
+    set_up (&rig);
+    each = small_each (rig.pipeline, "each", workers, small_bad_at,
+                       GINT_TO_POINTER (7)); /* 3 members */
+    small_set (each, "on-error", "skip");
+    small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL), each,
+                small_batch (rig.pipeline, "batch", 4),
+                small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+    small_run (rig.pipeline);
+    g_assert_cmpuint (rig.sink.n_holes, ==, 1);
+    g_assert_cmpuint (rig.sink.values->len, ==, 19);
+    assert_stat (&rig, "\"skipped\":{\"other\":1}");
+    tear_down (&rig);
+  }
+}
+
+/* a hole in one branch is a hole behind the join */
+static void
+test_join (void)
+{
+  for (int serial = 0; serial < 2; serial++) {
+    Rig rig;
+    HrElement *tee, *join;
+
+    set_up (&rig);
+    tee = small_tee (rig.pipeline, "tee");
+    join = small_join (rig.pipeline, "join", HR_JOIN_ZIP);
+    small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL), tee,
+                small_light (rig.pipeline, "a", 2, small_bad_at, GINT_TO_POINTER (3)), join,
+                small_batch (rig.pipeline, "batch", 5),
+                small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+    small_link (rig.pipeline, tee,
+                small_light (rig.pipeline, "b", 2, small_bad_at, GINT_TO_POINTER (8)), join, NULL);
+    small_set_pipeline (rig.pipeline, "on-error", "skip");
+    small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
+    small_run (rig.pipeline);
+    g_assert_cmpuint (rig.sink.n_holes, ==, 2);
+    g_assert_cmpuint (rig.sink.values->len, ==, 18);
+    g_assert_cmpint (g_array_index (rig.sink.values, gint64, 3), ==, 4);
+    g_assert_cmpint (g_array_index (rig.sink.values, gint64, 7), ==, 9);
+    tear_down (&rig);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/fault/fail", test_fail);
+  g_test_add_func ("/fault/skip", test_skip);
+  g_test_add_func ("/fault/batch-of-holes", test_batch_of_holes);
+  g_test_add_func ("/fault/element-over-pipeline", test_element_over_pipeline);
+  g_test_add_func ("/fault/other-errors", test_other_errors);
+  g_test_add_func ("/fault/max-errors-count", test_max_errors_count);
+  g_test_add_func ("/fault/max-errors-rate", test_max_errors_rate);
+  g_test_add_func ("/fault/max-errors-rate-of-few", test_max_errors_rate_of_few);
+  g_test_add_func ("/fault/dropped", test_dropped);
+  g_test_add_func ("/fault/each", test_each);
+  g_test_add_func ("/fault/join", test_join);
+  return g_test_run ();
+}
