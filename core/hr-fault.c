@@ -40,12 +40,14 @@ exceeded (const char *limit, gint64 n_errors, gint64 n_seen)
   return g_strdup_printf ("max-errors=%s is exceeded, the last: ", limit);
 }
 
-/* samples that its workers have begun */
+/* samples that its workers have begun; what goes into jsonlparse is no samples yet */
 static gint64
-count_items (HrRun *run)
+count_samples (HrRun *run)
 {
   gint64 n = 0;
 
+  if (run->def->stamps)
+    return __atomic_load_n (&run->n_stamped, __ATOMIC_RELAXED) + 1;
   hr_mutex_lock (&run->lock);
   for (guint i = 0; i < run->n_workers; i++)
     n += (gint64) hr_counter_get (&run->workers[i]->items);
@@ -82,7 +84,7 @@ hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
   n_errors = __atomic_add_fetch (&run->n_errors, 1, __ATOMIC_RELAXED);
   if (limit == NULL)
     limit = pipeline->settings.max_errors;
-  too_many = exceeded (limit, n_errors, count_items (run));
+  too_many = exceeded (limit, n_errors, count_samples (run));
   if (too_many != NULL) {
     g_prefix_error (&error, "%s", too_many);
     hr_pipeline_fail (pipeline, NULL, error);

@@ -40,6 +40,8 @@ hr_out_push (HrOut *out, HrBuffer *buffer)
 {
   if (out->inherit != NULL && buffer->reservation == NULL)
     buffer->reservation = hr_reservation_ref (out->inherit);
+  if (out->worker->run->def->stamps)
+    __atomic_add_fetch (&out->worker->run->n_stamped, 1, __ATOMIC_RELAXED);
   hr_out_add (out, buffer);
 }
 

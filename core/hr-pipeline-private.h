@@ -79,6 +79,7 @@ struct _HrRun {
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
   guint segment; /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
+  gint64 n_stamped; /* samples made by an element that makes several of one buffer */
 
   /* sinks */
   guint sink;

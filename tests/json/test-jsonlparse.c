@@ -488,6 +488,31 @@ test_fail (void)
                    "quotes, found 'o'");
 }
 
+/* a share of the lines, however many of them are in a block */
+static void
+test_max_errors (void)
+{
+  for (guint n_lines = 1; n_lines <= 1000; n_lines *= 10)
+    for (guint every = 50; every <= 200; every += 150) {
+      g_autoptr (GString) text = g_string_new (NULL);
+      g_auto (Outcome) result = { NULL, NULL, NULL };
+
+      for (guint i = 1; i <= 1000; i++)
+        g_string_append (text, i % every == 0 ? "{oops\n" : "{\"response\":\"A\"}\n");
+      result =
+          run_blocks ("max-errors=1%", 1, text->str, text->len, n_lines, "/d/a.jsonl", "/d/", NULL);
+      if (every == 200) {
+        g_assert_no_error (result.error);
+        g_assert_cmpuint (result.skipped->len, ==, 5);
+      } else { /* the first look at the share is at the hundredth sample, of which two are bad */
+        g_assert_error (result.error, HR_DATA_ERROR, HR_DATA_ERROR_BAD_JSON);
+        g_assert_true (
+            g_str_has_prefix (result.error->message,
+                              "max-errors=1% is exceeded: 2 of 100 samples were bad, the last: "));
+      }
+    }
+}
+
 /* samples do not hold on to the text they were read from */
 static void
 test_text_is_let_go (void)
@@ -578,6 +603,7 @@ main (int argc, char **argv)
   g_test_add_func ("/jsonlparse/cut-line", test_cut_line);
   g_test_add_func ("/jsonlparse/origins", test_origins);
   g_test_add_func ("/jsonlparse/fail", test_fail);
+  g_test_add_func ("/jsonlparse/max-errors", test_max_errors);
   g_test_add_func ("/jsonlparse/text-is-let-go", test_text_is_let_go);
   g_test_add_func ("/jsonlparse/damage", test_damage);
   g_test_add_func ("/jsonlparse/nothing-left", test_nothing_left);
