@@ -33,7 +33,7 @@ struct _HrElement {
   gboolean frozen;      /* start() was called: only live properties may change */
   GPtrArray *inputs;    /* HrLink, by pad; owned by the pipeline */
   GPtrArray *outputs;
-  HrRun *run;           /* while the pipeline runs */
+  HrRun *run; /* while the pipeline runs */
 };
 
 typedef struct {
@@ -49,8 +49,8 @@ extern const HrProp hr_common_props[];
 /* (transfer none) (nullable): the row of the element's own or common property; *self is the struct
  * that it is a row of, for hr_prop_get_string() and friends */
 const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *self);
-/* may a property that is not live still be set? Sets from text as hr_element_set_from_string() does,
- * and tells code and reason apart, for the parser. @why is (transfer full) */
+/* may a property that is not live still be set? Sets from text as hr_element_set_from_string()
+ * does, and tells code and reason apart, for the parser. @why is (transfer full) */
 gboolean hr_element_try_string (HrElement *element, const HrProp *prop, const char *value,
                                 HrParseError *code, char **why);
 /* (transfer none) (nullable): the nearest name among its own and the common properties */
@@ -71,8 +71,8 @@ void hr_props_clear (gpointer self, const HrProp *props);
 gboolean hr_prop_set_string (gpointer self, const HrProp *prop, const char *value, GError **error);
 /* the same for a row at a place of its own; @why (transfer full) says what is wrong with the value,
  * without naming the property */
-gboolean hr_prop_try_string (gpointer self, const HrProp *prop, const char *value, HrParseError *code,
-                             char **why);
+gboolean hr_prop_try_string (gpointer self, const HrProp *prop, const char *value,
+                             HrParseError *code, char **why);
 /* "a whole number from 1 to 64"; (transfer full) */
 char *hr_prop_describe (const HrProp *prop);
 /* "uint", "size", …: the type's name in lists and JSON */
@@ -98,8 +98,9 @@ HrPipeline *hr_pipeline_new (void);
 void hr_pipeline_add (HrPipeline *pipeline, HrElement *element);
 /* the next free output of @from to the next free input of @to */
 void hr_pipeline_link (HrPipeline *pipeline, HrElement *from, HrElement *to);
-/* the same with pads chosen, for `a.1 ! b.0`: both are free. The parser links every pad from 0 on, but
- * not in that order: until it has linked them all, inputs and outputs may hold NULL at lower pads */
+/* the same with pads chosen, for `a.1 ! b.0`: both are free. The parser links every pad from 0 on,
+ * but not in that order: until it has linked them all, inputs and outputs may hold NULL at lower
+ * pads */
 void hr_pipeline_link_pads (HrPipeline *pipeline, HrElement *from, guint from_pad, HrElement *to,
                             guint to_pad);
 extern const HrProp hr_pipeline_props[];

@@ -42,8 +42,8 @@ const HrSetField *hr_field_set_find (const HrFieldSet *set, const char *name);
 /* is it there, in the form that is asked for if one is? In an open set everything is there that is
  * not there in another form. */
 gboolean hr_field_set_has (const HrFieldSet *set, const HrFieldSpec *spec);
-/* Is it something that an element with these needs works on? One that needs fields of a sample works on
- * single samples, not on batches, unless "batch" or "batch?" is among its needs. */
+/* Is it something that an element with these needs works on? One that needs fields of a sample
+ * works on single samples, not on batches, unless "batch" or "batch?" is among its needs. */
 gboolean hr_field_set_suits (const HrFieldSet *set, const GArray *needs);
 void hr_field_set_put (HrFieldSet *set, const HrFieldSpec *spec, HrElement *giver);
 void hr_field_set_remove (HrFieldSet *set, const char *name);

@@ -34,8 +34,8 @@ nth (Printer *p, guint index)
 
 /* ---- names ---- */
 
-/* The parser numbers the elements without a name; it never skips one of these numbers, as a name that
- * is written is not the number that was due. */
+/* The parser numbers the elements without a name; it never skips one of these numbers, as a name
+ * that is written is not the number that was due. */
 static void
 choose_names (Printer *p)
 {
