@@ -74,6 +74,8 @@ struct _HrRun {
   HrAllocator *pool;
   HrPlan *plan;
   gboolean behind_prefetch;
+  gboolean stamps_below; /* an element behind it makes samples of blocks */
+  guint64 ahead; /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
   guint group; /* samples in each buffer it gets */
   gboolean raw; /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
@@ -84,7 +86,7 @@ struct _HrRun {
   /* sinks */
   guint sink;
   gint64 step;
-  gboolean gated; /* sources wait until its steps are asked for */
+  gboolean gated; /* a batch upstream: sources wait until the sink's steps are asked for */
   gint64 wait_time, train_time, cold_start; /* -1: no step yet */
   gint64 asked_at, got_at;
   gint64 n_samples, n_images;

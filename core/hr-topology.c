@@ -33,17 +33,19 @@ is_source (const HrElement *element)
   return element->inputs->len == 0;
 }
 
-/* somebody behind it makes samples of blocks */
-static gboolean
-stamps_below (const HrElement *element)
+/* from sink to source: does somebody behind it make samples of blocks */
+static void
+find_stampers (HrPipeline *pipeline)
 {
-  for (guint i = 0; i < element->outputs->len; i++) {
-    const HrElement *to = ((HrLink *) element->outputs->pdata[i])->to;
+  for (guint i = 0; i < pipeline->order->len; i++) {
+    HrElement *element = pipeline->order->pdata[i];
 
-    if (to->def->stamps || stamps_below (to))
-      return TRUE;
+    for (guint k = 0; k < element->outputs->len; k++) {
+      const HrElement *to = ((HrLink *) element->outputs->pdata[k])->to;
+
+      element->run->stamps_below |= to->def->stamps || to->run->stamps_below;
+    }
   }
-  return FALSE;
 }
 
 static gboolean
@@ -78,7 +80,7 @@ number_links (HrPipeline *pipeline, GError **error)
       group *= MAX (def->group (run->self), 1);
       stamp = HR_STAMP_COUNT;
     } else if (raw) {
-      raw = stamps_below (element);
+      raw = run->stamps_below;
       if (is_source (element) || def->stamps)
         stamp = raw ? HR_STAMP_COUNT : HR_STAMP_SAMPLES;
     } else if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP) {
@@ -106,18 +108,17 @@ number_links (HrPipeline *pipeline, GError **error)
   return TRUE;
 }
 
-/* the first link at or below it that numbers samples */
+/* the first link at or below it that numbers samples; those below it have found theirs */
 static HrLink *
 find_numbers (const HrElement *element)
 {
   for (guint i = 0; i < element->outputs->len; i++) {
-    HrLink *out = element->outputs->pdata[i], *below;
+    HrLink *out = element->outputs->pdata[i];
 
     if (out->stamp == HR_STAMP_SAMPLES)
       return out;
-    below = out->raw ? find_numbers (out->to) : NULL;
-    if (below != NULL)
-      return below;
+    if (out->raw && out->to->run->numbers != NULL)
+      return out->to->run->numbers;
   }
   return NULL;
 }
@@ -141,37 +142,41 @@ find_segments (HrPipeline *pipeline)
 
 /* ---- look-ahead ---- */
 
-/* a batch upstream makes the sink ask for steps; a prefetchqueue lets sources run ahead of it */
+/* from source to sink: how many steps a prefetchqueue upstream lets sources run ahead */
 static void
-look_upstream (const HrElement *element, gboolean *gated, guint64 *ahead)
+find_depths (HrPipeline *pipeline)
 {
-  if (element->def->group != NULL)
-    *gated = TRUE;
-  if (element->def->lookahead != NULL) {
+  for (guint i = pipeline->order->len; i-- > 0;) {
+    HrElement *element = pipeline->order->pdata[i];
     guint steps = 0, warm_up;
     guint64 bytes;
 
-    element->def->lookahead (element->self, &steps, &bytes, &warm_up);
-    *ahead += steps;
-  }
-  for (guint i = 0; i < element->inputs->len; i++) {
-    guint64 here = 0;
-
-    look_upstream (((HrLink *) element->inputs->pdata[i])->from, gated, &here);
-    *ahead = MAX (*ahead, here);
+    if (element->def->lookahead != NULL)
+      element->def->lookahead (element->self, &steps, &bytes, &warm_up);
+    element->run->ahead = steps;
+    for (guint k = 0; k < element->inputs->len; k++)
+      element->run->ahead =
+          MAX (element->run->ahead, ((HrLink *) element->inputs->pdata[k])->from->run->ahead);
   }
 }
 
-static gboolean
-is_behind_prefetch (const HrElement *element)
+/* from source to sink: a batch upstream makes the sink ask for steps; what stands behind a
+ * prefetchqueue takes little at once */
+static void
+look_upstream (HrPipeline *pipeline)
 {
-  for (guint i = 0; i < element->inputs->len; i++) {
-    HrElement *from = ((HrLink *) element->inputs->pdata[i])->from;
+  for (guint i = pipeline->order->len; i-- > 0;) {
+    HrElement *element = pipeline->order->pdata[i];
+    HrRun *run = element->run;
 
-    if (from->def->lookahead != NULL || is_behind_prefetch (from))
-      return TRUE;
+    run->gated = element->def->group != NULL;
+    for (guint k = 0; k < element->inputs->len; k++) {
+      const HrElement *from = ((HrLink *) element->inputs->pdata[k])->from;
+
+      run->gated |= from->run->gated;
+      run->behind_prefetch |= from->def->lookahead != NULL || from->run->behind_prefetch;
+    }
   }
-  return FALSE;
 }
 
 void
@@ -219,14 +224,12 @@ add_sinks (HrPipeline *pipeline)
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
     HrRun *run = element->run;
-    guint64 ahead = 0;
 
     if (element->outputs->len > 0 || element->inputs->len == 0)
       continue;
-    look_upstream (element, &run->gated, &ahead);
     /* in serial mode a source is asked only when nothing else can be done */
     run->gated = run->gated && !pipeline->settings.serial;
-    run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, ahead);
+    run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, run->ahead);
     if (element->def->pullable)
       pipeline->pull_sink = element;
     if (pipeline->settings.checksum)
@@ -237,15 +240,12 @@ add_sinks (HrPipeline *pipeline)
 void
 hr_topology_update_ahead (HrPipeline *pipeline)
 {
+  find_depths (pipeline);
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
-    gboolean gated = FALSE;
-    guint64 ahead = 0;
 
-    if (element->outputs->len > 0)
-      continue;
-    look_upstream (element, &gated, &ahead);
-    hr_steps_set_ahead (pipeline->steps, element->run->sink, ahead);
+    if (element->outputs->len == 0)
+      hr_steps_set_ahead (pipeline->steps, element->run->sink, element->run->ahead);
   }
 }
 
@@ -282,8 +282,10 @@ hr_topology_apply (HrPipeline *pipeline, GError **error)
     HrElement *element = pipeline->elements->pdata[i];
 
     element->run = hr_run_new (pipeline, element);
-    element->run->behind_prefetch = is_behind_prefetch (element);
   }
+  find_stampers (pipeline);
+  look_upstream (pipeline);
+  find_depths (pipeline);
   if (!number_links (pipeline, error))
     return FALSE;
   find_segments (pipeline);
