@@ -181,7 +181,11 @@ check_identity (const HrHttpResponse *response, const HrHttpQuestion *question, 
     return FALSE;
   }
   if (question->size >= 0 && total >= 0 && total != question->size) {
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+    /* what does not say which object it is may be an error page instead of it */
+    gboolean strange = question->etag && !response->etag;
+
+    g_set_error (error, HR_RESOURCE_ERROR,
+                 strange ? HR_RESOURCE_ERROR_READ : HR_RESOURCE_ERROR_CHANGED,
                  "the object had %" G_GINT64_FORMAT " bytes and has %" G_GINT64_FORMAT,
                  question->size, total);
     return FALSE;

@@ -105,7 +105,7 @@ note_identity (Transfer *transfer)
       response->range_first >= 0 ? response->range_total : hr_http_response_body_length (response);
 
   /* without a tag it cannot be told, and an error page must not pass for the object */
-  if (!response->etag)
+  if (!response->etag || request->afresh)
     return;
   if (request->question.size >= 0)
     size = request->question.size;
@@ -386,7 +386,5 @@ hr_http_transfer_judge (Transfer *transfer, int code, HrRetry *retry)
   if (error)
     return error;
   *retry = request->judge ? request->judge (request, &error) : judge_by_status (request, &error);
-  if (error && is_success (request))
-    request->received = 0;
   return error;
 }

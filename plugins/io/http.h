@@ -42,6 +42,7 @@ typedef enum {
  * @url: as sent: encoded, never normalised. May be set by @prepare
  * @head: HEAD instead of GET
  * @follow: follow redirects (for requests without a signature)
+ * @afresh: each try is for itself: its answer is no object that a later one could go on with
  * @question: range, identity and size the answer must have. After an answer the etag and size it
  *   had are noted there, so that later tries ask for the same object
  * @max_bytes: a longer body is refused; 0: any
@@ -63,6 +64,7 @@ struct _HrHttpRequest {
   char *url;
   gboolean head;
   gboolean follow;
+  gboolean afresh;
   HrHttpQuestion question;
   gsize max_bytes;
   gint64 priority;

@@ -25,7 +25,6 @@ typedef struct {
   HrS3Entry entry;
   gboolean encoded;
   gboolean truncated;
-  gboolean ended;
   guint depth;
   gboolean in_entry;
   GString *text;
@@ -112,9 +111,7 @@ on_end (GMarkupParseContext *context G_GNUC_UNUSED, const char *element, gpointe
   Reader *reader = data;
   guint depth = --reader->depth;
 
-  if (depth == 0) {
-    reader->ended = TRUE;
-  } else if (depth == 1 && reader->in_entry) {
+  if (depth == 1 && reader->in_entry) {
     reader->in_entry = FALSE;
     if (!reader->entry.key || reader->entry.size < 0) {
       entry_clear (&reader->entry);
@@ -170,8 +167,6 @@ decode_keys (HrS3Page *page, GError **error)
 static gboolean
 check (const Reader *reader, GError **error)
 {
-  if (!reader->ended)
-    return fail (error, "it ends early");
   if (reader->truncated && (!reader->page->next || !*reader->page->next))
     return fail (error, "there are more keys, and no token to ask for them");
   return TRUE;

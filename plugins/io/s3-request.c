@@ -208,6 +208,7 @@ hr_s3_list (HrS3Config *config, const char *bucket, const char *query)
   HrHttpRequest *request = new_request (config, bucket, "", query, name);
 
   ((Call *)request->protocol_data)->is_list = TRUE;
+  request->afresh = TRUE;
   return request;
 }
 
