@@ -86,6 +86,7 @@ answer_list (FakeS3 *s3, const char *query, FakeReply *reply)
 
     g_string_append_printf (text, "<NextContinuationToken>%s</NextContinuationToken>", escaped);
   }
+  fake_reply_add_header (reply, "ETag", "\"list\""); /* as some servers do */
   g_string_append_printf (text, "<IsTruncated>%s</IsTruncated></ListBucketResult>",
                           n > room ? "true" : "false");
   fake_reply_set_text (reply, text->str);

@@ -160,27 +160,37 @@ test_pipe (void)
   hr_harness_assert_no_leaks ();
 }
 
-/* who refuses long lines says how long they may be */
+/* who refuses long lines says how long they may be, also from further behind */
 static void
 test_line_limit (void)
 {
   g_autofree char *line = g_strnfill (5000, 'x'), *text = g_strconcat (line, "\n{}\n", NULL);
   g_autofree char *path = put ("long.txt", text, strlen (text));
-  g_autofree char *element = g_strdup_printf ("filesrc location=%s block-bytes=100 ! identity ! "
-                                              "jsonlparse max-line-bytes=2345 on-error=skip",
-                                              path);
-  HrHarness *harness = hr_harness_new (element, 1);
-  HrPipeline *pipeline = hr_harness_get_pipeline (harness);
+  g_autofree char *launch =
+      g_strdup_printf ("filesrc location=%s block-bytes=100 ! tee name=t ! identity ! jsonlparse "
+                       "max-line-bytes=2345 on-error=skip ! fakesink t. ! appsink",
+                       path);
+  g_autoptr (GError) error = NULL;
+  HrPipeline *pipeline = hr_parse_launch (launch, &error);
+  HrBuffer *block;
   HrMessage *message;
 
-  hr_harness_wait (harness);
+  g_assert_no_error (error);
+  g_assert_true (hr_pipeline_start (pipeline, &error));
+  block = hr_pipeline_pull (pipeline, &error);
+  g_assert_cmpstr (hr_buffer_get_string (block, "line-limit"), ==, "2345");
+  g_assert_cmpuint (hr_tensor_get_n_bytes (hr_buffer_get_tensor (block, "lines")), ==, 2346);
+  do
+    hr_buffer_unref (block);
+  while ((block = hr_pipeline_pull (pipeline, &error)));
+  g_assert_true (hr_pipeline_wait (pipeline, &error));
   message = hr_pipeline_pop_message (pipeline, -1);
   g_assert_cmpint (message->type, ==, HR_MESSAGE_SKIPPED);
   g_assert_error (message->error, HR_DATA_ERROR, HR_DATA_ERROR_LINE_TOO_LONG);
   g_assert_nonnull (strstr (message->error->message, "5000 bytes"));
   g_assert_nonnull (strstr (message->error->message, "max-line-bytes=2345"));
   hr_message_unref (message);
-  hr_harness_free (harness);
+  g_object_unref (pipeline);
   hr_harness_assert_no_leaks ();
 }
 

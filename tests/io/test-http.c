@@ -86,6 +86,12 @@ spoil (FakeReply *reply, const char *fault)
     fake_reply_add_header (reply, "ETag", ETAG);
     fake_reply_add_header (reply, "Content-Range", "bytes 0-999/150000");
     fake_reply_set_bytes (reply, object, 1000);
+  } else if (strcmp (fault, "range-cut") == 0) { /* less than was asked for, and no length */
+    g_clear_pointer (&reply->headers, g_free);
+    fake_reply_add_header (reply, "ETag", ETAG);
+    fake_reply_add_header (reply, "Content-Range", "bytes 1000-1899/150000");
+    fake_reply_set_bytes (reply, object + 1000, 900);
+    reply->chunked = TRUE;
   } else if (strcmp (fault, "replaced") == 0) {
     char *tag = strstr (reply->headers, ETAG);
 
@@ -301,6 +307,7 @@ test_passing (void)
     { "two-lengths", 1, -1, -1, 2, "all all" },
     { "range-ignored", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
     { "wrong-range", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
+    { "range-cut", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
     { "500", 3, -1, -1, 4, "all all all all" },
     { "503", 1, 5, 9, 2, "5-9 5-9" },
     { "429", 1, -1, -1, 2, "all all" },

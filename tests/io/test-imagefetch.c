@@ -386,6 +386,87 @@ test_faults (void)
   end ();
 }
 
+/* ---- order and memory ---- */
+
+static gboolean in_order;
+
+static void
+check_order (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply G_GNUC_UNUSED,
+             const char *key, guint count G_GNUC_UNUSED, gpointer data)
+{
+  guint *next = data;
+  g_autofree char *expected = image_key (*next);
+
+  in_order &= strcmp (key, expected) == 0;
+  (*next)++;
+}
+
+/* who is delivered first is fetched first */
+static void
+test_order (void)
+{
+  g_autoptr (GString) expected = g_string_new (NULL);
+  guint next = 0;
+
+  begin ();
+  put_many (expected);
+  in_order = TRUE;
+  fake_s3_set_hook (s3, check_order, &next);
+  g_string_free (run_many ("", "concurrency=1"), TRUE);
+  end ();
+  g_assert_true (in_order);
+  g_assert_cmpuint (next, >, 400);
+}
+
+static void
+be_slow (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply, const char *key,
+         guint count G_GNUC_UNUSED, gpointer data G_GNUC_UNUSED)
+{
+  if (g_str_has_prefix (key, "slow"))
+    reply->delay = 150;
+}
+
+/* two images that turn out to be large wait, unread, until what comes before them has left */
+static void
+test_memory (void)
+{
+  static const char *const large[] = { "large/1", "large/2", NULL };
+  g_autofree char *bytes = g_strnfill (30000, 'l');
+  g_autoptr (GError) error = NULL;
+  HrPipeline *pipeline;
+
+  begin ();
+  fake_s3_put (s3, "small", "s", 1);
+  fake_s3_put (s3, "slow", "s", 1);
+  fake_s3_put (s3, "large/1", bytes, 30000);
+  fake_s3_put (s3, "large/2", bytes, 30000);
+  fake_s3_set_hook (s3, be_slow, NULL);
+  pipeline = hr_parse_launch ("memory=20000 appsrc name=in ! imagefetch ! appsink", &error);
+  g_assert_no_error (error);
+  g_assert_true (hr_pipeline_start (pipeline, &error));
+  /* one after the other, so that it learns that images are small */
+  for (guint i = 0; i < 3; i++) {
+    hr_pipeline_push (pipeline, "in", make_one ("s3://demo/", "small"), NULL);
+    hr_buffer_unref (hr_pipeline_pull (pipeline, &error));
+  }
+  hr_pipeline_push (pipeline, "in", make_one ("s3://demo/", "slow"), NULL);
+  hr_pipeline_push (pipeline, "in", make_sample ("s3://demo/", large), NULL);
+  hr_pipeline_push (pipeline, "in", make_one ("s3://demo/", "small"), NULL);
+  hr_pipeline_end (pipeline, "in");
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr (HrBuffer) sample = hr_pipeline_pull (pipeline, &error);
+
+    g_assert_no_error (error);
+    check_image (sample, 0, i == 1 ? bytes : "s", i == 1 ? 30000 : 1);
+    if (i == 1)
+      check_image (sample, 1, bytes, 30000);
+  }
+  g_assert_null (hr_pipeline_pull (pipeline, &error));
+  g_assert_true (hr_pipeline_wait (pipeline, &error));
+  g_object_unref (pipeline);
+  end ();
+}
+
 /* ---- sizes ---- */
 
 static void
@@ -578,7 +659,27 @@ static void
 test_cancel (void)
 {
   static const char *const links[] = { "stall/1", "missing", "stall/2", NULL };
+  static const char *const late[] = { "slow/1", "missing", "slow/2", NULL };
   HrHarness *harness;
+
+  /* answers that come after their sample has failed have nowhere to go */
+  begin ();
+  fake_s3_put (s3, "slow/1", "1", 1);
+  fake_s3_put (s3, "slow/2", "2", 1);
+  fake_s3_put (s3, "slow/3", "3", 1);
+  fake_s3_set_hook (s3, be_slow, NULL);
+  harness = hr_harness_new ("imagefetch on-error=skip", 1);
+  hr_harness_push (harness, make_sample ("s3://demo/", late));
+  g_usleep (100000);
+  hr_harness_push (harness, make_one ("s3://demo/", "slow/3"));
+  hr_harness_end (harness);
+  {
+    g_autoptr (HrBuffer) sample = hr_harness_pull (harness);
+
+    check_image (sample, 0, "3", 1);
+  }
+  hr_harness_free (harness);
+  end ();
 
   begin ();
   fake_s3_put (s3, "stall/1", "a long enough object", 20);
@@ -614,6 +715,8 @@ main (int argc, char **argv)
   g_test_add_func ("/imagefetch/case-18", test_case_18);
   g_test_add_func ("/imagefetch/many", test_many);
   g_test_add_func ("/imagefetch/faults", test_faults);
+  g_test_add_func ("/imagefetch/order", test_order);
+  g_test_add_func ("/imagefetch/memory", test_memory);
   g_test_add_func ("/imagefetch/sizes", test_sizes);
   g_test_add_func ("/imagefetch/rejections", test_rejections);
   g_test_add_func ("/imagefetch/fatal", test_fatal);

@@ -10,6 +10,8 @@
 #include <json-glib/json-glib.h>
 #include <string.h>
 
+/* of "b.jsonl" */
+#define B_MD5 "4523da459eb88fa5ad91a72bea780529"
 #define MSEC G_GINT64_CONSTANT (1000000)
 
 typedef struct {
@@ -334,6 +336,9 @@ test_error_in_200 (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
   static const Refusal once = { .code = "InternalError", .status = 200, .times = 1 };
   static const Refusal always = { .code = "InternalError", .status = 200, .times = G_MAXUINT };
   g_autofree char *root = NULL, *keys = NULL;
+  g_auto (HrHttpAnswer) answer = { 0 };
+  g_autoptr (GError) error = NULL;
+  HrHttpRequest *request;
 
   fake_s3_put (f->s3, "a.jsonl", "a.jsonl", 7);
   fake_s3_set_hook (f->s3, refuse, (gpointer)&once);
@@ -342,6 +347,13 @@ test_error_in_200 (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
   keys = list (f, "s3://demo/", 0, &root);
   g_assert_cmpstr (keys, ==, "a.jsonl");
   g_assert_cmpuint (fake_s3_get_count (f->s3, NULL), ==, 2);
+  /* also where size and tag are known from a list */
+  fake_s3_put (f->s3, "b.jsonl", "b.jsonl", 7);
+  request = hr_s3_get (f->config, "demo", "b.jsonl");
+  hr_http_request_set_identity (request, "\"" B_MD5 "\"", 7);
+  g_assert_true (hr_http_wait (f->http, request, -1, &answer, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (fake_s3_get_count (f->s3, "b.jsonl"), ==, 2);
   fake_s3_set_hook (f->s3, refuse, (gpointer)&always);
   check_bad (f, "a.jsonl", HR_RESOURCE_ERROR_READ, "HTTP 200 InternalError");
 }
