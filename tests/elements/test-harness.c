@@ -26,6 +26,24 @@ test_push_pull (void)
   hr_harness_free (harness);
 }
 
+/* as docs/testing-elements.md shows it */
+static void
+test_batch (gconstpointer workers)
+{
+  HrHarness *harness = hr_harness_new ("batch size=2", GPOINTER_TO_UINT (workers));
+  HrBuffer *batch;
+
+  hr_harness_push_bytes (harness, "bytes", "first", 5);
+  hr_harness_push_bytes (harness, "bytes", "second", 6);
+  hr_harness_end (harness);
+  batch = hr_harness_pull (harness);
+  g_assert_cmpuint (hr_buffer_get_n_members (batch), ==, 2);
+  hr_buffer_unref (batch);
+  g_assert_null (hr_harness_pull (harness)); /* the end */
+  hr_harness_free (harness);
+  hr_harness_assert_no_leaks ();
+}
+
 /* far more than links hold, and a batch that waits to be asked for */
 static void
 test_push_never_waits (void)
@@ -166,6 +184,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/harness/push-pull", test_push_pull);
+  g_test_add_data_func ("/harness/1/batch", GUINT_TO_POINTER (1), test_batch);
+  g_test_add_data_func ("/harness/4/batch", GUINT_TO_POINTER (4), test_batch);
   g_test_add_func ("/harness/push-never-waits", test_push_never_waits);
   g_test_add_func ("/harness/sees-error", test_sees_error);
   g_test_add_func ("/harness/sees-missing-error", test_sees_missing_error);
