@@ -64,10 +64,11 @@ columns (const GArray *glyphs, guint from, guint to)
   return sum;
 }
 
+/* the end counts as blank: no word begins there */
 static gboolean
 is_blank (const GArray *glyphs, guint index)
 {
-  return g_array_index (glyphs, Glyph, index).blank;
+  return index >= glyphs->len || g_array_index (glyphs, Glyph, index).blank;
 }
 
 /* the first "!" between words, else the first word, that begins at or behind @from */
