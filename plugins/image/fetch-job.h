@@ -1,6 +1,7 @@
 /* fetch-job.h: a sample whose images are being fetched; imagefetch's own */
 #pragma once
 #include "headrace.h"
+#include "http-metrics.h"
 #include "s3-props.h"
 #include "s3-request.h"
 
@@ -51,6 +52,7 @@ struct _HrFetchJob {
 
 struct _HrFetchState {
   const HrImagefetch *self;
+  HrHttpMetrics *metrics; /* shared */
   HrHttp *http;
   HrS3Config *config; /* made by the first s3:// link */
   char *root_text;    /* what root was made from */

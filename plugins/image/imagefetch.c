@@ -158,7 +158,17 @@ static gboolean
 imagefetch_poll (gconstpointer self G_GNUC_UNUSED, gpointer worker, int wake_fd, int timeout_ms,
                  GError **error)
 {
-  return hr_http_poll (((HrFetchState *)worker)->http, wake_fd, timeout_ms, error);
+  HrFetchState *state = worker;
+  gboolean good = hr_http_poll (state->http, wake_fd, timeout_ms, error);
+
+  hr_http_metrics_publish (state->metrics, state->http);
+  return good;
+}
+
+static void
+imagefetch_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
+{
+  hr_http_metrics_add (shared, into);
 }
 
 static guint
@@ -175,14 +185,14 @@ imagefetch_check (gconstpointer self, GError **error)
 }
 
 static gboolean
-imagefetch_worker_start (gconstpointer selfp, gpointer shared G_GNUC_UNUSED, gpointer worker,
-                         GError **error)
+imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, GError **error)
 {
   const HrImagefetch *self = selfp;
   HrFetchState *state = worker;
   HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, self->concurrency);
 
   state->self = self;
+  state->metrics = shared;
   state->jobs = g_hash_table_new (NULL, NULL);
   state->http = hr_http_new (&options, error);
   return state->http != NULL;
@@ -230,10 +240,11 @@ HR_ELEMENT (
         "EXIF orientation, 0, 0 for what is no image. The images of a sample are fetched "
         "in parallel, and those of many samples at once. Bad links are link-refused, "
         "media-not-found, media-forbidden, media-undecodable (data:) or image-too-large; "
-        "a server that does not answer, after tries= times, ends the run.",
+        "a server that does not answer, after tries= times, ends the run. The stats count "
+        "requests, retries (further tries) and throttled (answers that asked for less).",
     .examples = examples, .needs = "images:links", .gives = "images:encoded, image_sizes",
-    .worker_size = sizeof (HrFetchState), .props = props, .network = TRUE,
-    .check = imagefetch_check, .worker_start = imagefetch_worker_start,
+    .shared_size = sizeof (HrHttpMetrics), .worker_size = sizeof (HrFetchState), .props = props,
+    .network = TRUE, .check = imagefetch_check, .worker_start = imagefetch_worker_start,
     .worker_stop = imagefetch_worker_stop, .estimate = imagefetch_estimate,
     .submit = imagefetch_submit, .resume = imagefetch_resume, .poll = imagefetch_poll,
-    .concurrency = imagefetch_concurrency)
+    .concurrency = imagefetch_concurrency, .metrics = imagefetch_metrics)

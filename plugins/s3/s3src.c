@@ -1,5 +1,6 @@
 /* s3src.c: lines of objects in S3 */
 #include "headrace.h"
+#include "http-metrics.h"
 #include "http-wait.h"
 #include "line-limit.h"
 #include "line-source.h"
@@ -42,6 +43,7 @@ typedef struct {
   HrS3Config *config;
   HrLineSource *source;
   HrOut *out;
+  HrHttpMetrics *metrics; /* shared */
 } State;
 
 /* one ranged GET */
@@ -166,21 +168,30 @@ static HrFlow
 s3src_create (gconstpointer self, gpointer worker, HrOut *out, GError **error)
 {
   State *state = worker;
+  HrFlow flow = HR_FLOW_ERROR;
 
   state->out = out;
-  if (!state->source && !list (self, state, out, error))
-    return HR_FLOW_ERROR;
-  return hr_line_source_create (state->source, out, error);
+  if (state->source || list (self, state, out, error))
+    flow = hr_line_source_create (state->source, out, error);
+  if (state->http)
+    hr_http_metrics_publish (state->metrics, state->http);
+  return flow;
+}
+
+static void
+s3src_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
+{
+  hr_http_metrics_add (shared, into);
 }
 
 static gboolean
-s3src_worker_start (gconstpointer selfp, gpointer shared G_GNUC_UNUSED, gpointer worker,
-                    GError **error)
+s3src_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, GError **error)
 {
   State *state = worker;
   const S3src *self = selfp;
   HrS3Settings settings = HR_S3_SETTINGS (self);
 
+  state->metrics = shared;
   state->config = hr_s3_config_new (&settings, error);
   return state->config != NULL;
 }
@@ -216,7 +227,10 @@ HR_ELEMENT (
         "the run), several in flight, and gives blocks of whole lines: field \"lines\", uint8 "
         "[n], with offset and number of the first line in the origin. Requests are signed "
         "with the credentials that the AWS tools would use: environment, profile files. "
-        "Faults that may pass are tried again, after random waits that grow up to 20 s.",
-    .examples = examples, .gives = "lines", .worker_size = sizeof (State), .props = props,
-    .waits = TRUE, .network = TRUE, .check = s3src_check, .worker_start = s3src_worker_start,
-    .worker_stop = s3src_worker_stop, .create = s3src_create)
+        "Faults that may pass are tried again, after random waits that grow up to 20 s; the "
+        "stats count requests, retries (further tries) and throttled (answers that asked for "
+        "less).",
+    .examples = examples, .gives = "lines", .shared_size = sizeof (HrHttpMetrics),
+    .worker_size = sizeof (State), .props = props, .waits = TRUE, .network = TRUE,
+    .check = s3src_check, .worker_start = s3src_worker_start, .worker_stop = s3src_worker_stop,
+    .create = s3src_create, .metrics = s3src_metrics)

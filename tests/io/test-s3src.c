@@ -3,6 +3,7 @@
 #include "hr-harness.h"
 #include "outcome.h"
 #include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
 #include <string.h>
 
 static FakeS3 *s3;
@@ -155,6 +156,55 @@ test_passing (void)
     g_string_free (got, TRUE);
     end ();
   }
+}
+
+/* the stats tell what a run has cost the server */
+static gint64
+get_metric (HrPipeline *pipeline, guint element, const char *name)
+{
+  g_autofree char *stats = hr_pipeline_get_stats (pipeline);
+  g_autoptr (JsonNode) node = json_from_string (stats, NULL);
+  JsonArray *elements = json_object_get_array_member (json_node_get_object (node), "elements");
+
+  return json_object_get_int_member (json_array_get_object_element (elements, element), name);
+}
+
+static void
+throttle (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply, const char *key, guint count,
+          gpointer data G_GNUC_UNUSED)
+{
+  if (!key || count >= 2)
+    return;
+  g_clear_pointer (&reply->headers, g_free);
+  if (count == 0)
+    fake_reply_error (reply, 500, "InternalError");
+  else
+    fake_reply_error (reply, 429, "SlowDown");
+}
+
+static void
+test_metrics (void)
+{
+  static const char record[] = "{\"image\": \"i\", \"conversations\": [{\"from\": \"human\", "
+                               "\"value\": \"<image>\"}, {\"from\": \"gpt\", \"value\": \"x\"}]}\n";
+  HrHarness *harness;
+  HrPipeline *pipeline;
+
+  begin ();
+  fake_s3_put (s3, "a.jsonl", record, strlen (record));
+  fake_s3_put (s3, "i", "x", 1);
+  fake_s3_set_hook (s3, throttle, NULL);
+  harness = hr_harness_new ("s3src location=s3://demo/a.jsonl ! jsonlparse ! imagefetch", 1);
+  pipeline = hr_harness_get_pipeline (harness);
+  hr_harness_wait (harness);
+  g_assert_cmpint (get_metric (pipeline, 0, "requests"), ==, 4); /* HEAD and three GETs */
+  g_assert_cmpint (get_metric (pipeline, 2, "requests"), ==, 3);
+  for (guint i = 0; i <= 2; i += 2) {
+    g_assert_cmpint (get_metric (pipeline, i, "retries"), ==, 2);
+    g_assert_cmpint (get_metric (pipeline, i, "throttled"), ==, 1);
+  }
+  hr_harness_free (harness);
+  end ();
 }
 
 /* another object under the same key, once by a server that honours If-Match, once by one that does
@@ -338,6 +388,7 @@ main (int argc, char **argv)
   g_test_add_func ("/s3src/parts", test_parts);
   g_test_add_func ("/s3src/read-ahead", test_read_ahead);
   g_test_add_func ("/s3src/passing", test_passing);
+  g_test_add_func ("/s3src/metrics", test_metrics);
   g_test_add_func ("/s3src/replaced", test_replaced);
   g_test_add_func ("/s3src/always-503", test_always_503);
   g_test_add_func ("/s3src/stop", test_stop);
