@@ -23,7 +23,8 @@ hr_element_live_changed (HrElement *element)
 {
   HrPipeline *pipeline = element->pipeline;
 
-  if (pipeline == NULL)
+  /* not yet: start() will look; and an element may set something of its own in there */
+  if (pipeline == NULL || hr_pipeline_get_state (pipeline) != HR_STATE_RUNNING)
     return;
   /* one change at a time, or two of them would both add the missing workers; none while threads are
    * being created, and none after all have been joined */

@@ -355,7 +355,7 @@ wind_up (HrPipeline *pipeline)
 }
 
 static gboolean
-prepare_run (HrPipeline *pipeline, GError **error)
+start_elements (HrPipeline *pipeline, GError **error)
 {
   HrElement *culprit = NULL;
   GPtrArray *order;
@@ -372,6 +372,29 @@ prepare_run (HrPipeline *pipeline, GError **error)
   return TRUE;
 }
 
+/* While this is being made nobody reads statistics; stop() may come, and is heard afterwards. */
+static gboolean
+prepare_run (HrPipeline *pipeline, GError **error)
+{
+  gboolean ok;
+
+  hr_mutex_lock (&pipeline->live);
+  __atomic_store_n (&pipeline->pid, getpid (), __ATOMIC_RELEASE);
+  pipeline->started_at = hr_now ();
+  pipeline->cpu_at_start = cpu_time ();
+  for (guint i = 0; i < pipeline->elements->len; i++)
+    __atomic_store_n (&((HrElement *) pipeline->elements->pdata[i])->frozen, TRUE, __ATOMIC_RELEASE);
+  ok = start_elements (pipeline, error);
+  if (ok) {
+    hr_mutex_lock (&pipeline->lock);
+    pipeline->state = HR_STATE_RUNNING;
+    pipeline->n_running = 1 + (pipeline->pull_sink != NULL); /* until all threads are there */
+    hr_mutex_unlock (&pipeline->lock);
+  }
+  hr_mutex_unlock (&pipeline->live);
+  return ok;
+}
+
 static gboolean
 start_threads (HrPipeline *pipeline, GError **error)
 {
@@ -380,6 +403,10 @@ start_threads (HrPipeline *pipeline, GError **error)
   if (pipeline->settings.serial)
     return hr_serial_start (pipeline, error);
   hr_mutex_lock (&pipeline->live); /* a live change of workers comes after this */
+  for (guint i = 0; i < pipeline->links->len; i++) /* … and what was set meanwhile holds */
+    hr_topology_bound_link (pipeline->links->pdata[i]);
+  hr_topology_update_ahead (pipeline);
+  hr_pipeline_settings_changed (pipeline);
   for (guint i = 0; ok && i < pipeline->order->len; i++) {
     HrElement *element = pipeline->order->pdata[i];
     const HrElementDef *def = element->def;
@@ -405,19 +432,10 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
                          "a pipeline runs once; make a new one of the same text");
     return FALSE;
   }
-  __atomic_store_n (&pipeline->pid, getpid (), __ATOMIC_RELEASE);
-  pipeline->started_at = hr_now ();
-  pipeline->cpu_at_start = cpu_time ();
-  for (guint i = 0; i < pipeline->elements->len; i++)
-    __atomic_store_n (&((HrElement *) pipeline->elements->pdata[i])->frozen, TRUE, __ATOMIC_RELEASE);
   if (!prepare_run (pipeline, error)) {
     wind_up (pipeline);
     return FALSE;
   }
-  hr_mutex_lock (&pipeline->lock);
-  pipeline->state = HR_STATE_RUNNING;
-  pipeline->n_running = 1 + (pipeline->pull_sink != NULL); /* until all threads are there */
-  hr_mutex_unlock (&pipeline->lock);
   if (!start_threads (pipeline, &own)) {
     hr_pipeline_stop (pipeline);
     wind_up (pipeline);

@@ -72,6 +72,19 @@ wait_for_inside (Rig *rig, gint n)
 }
 
 static void
+wait_for_samples (Rig *rig, guint n)
+{
+  guint got = 0;
+
+  while (got < n) {
+    g_usleep (200);
+    hr_mutex_lock (&rig->sink.lock);
+    got = rig->sink.values->len;
+    hr_mutex_unlock (&rig->sink.lock);
+  }
+}
+
+static void
 test_more_workers (void)
 {
   Rig rig;
@@ -92,13 +105,12 @@ test_fewer_workers (void)
 {
   Rig rig;
 
-  set_up (&rig, 300, "6", FALSE);
+  set_up (&rig, 3000, "6", FALSE);
   start (&rig);
   wait_for_inside (&rig, 6);
   small_set (rig.pool, "workers", "2");
   g_atomic_int_set (&rig.open, 1);
-  while (g_atomic_int_get (&rig.inside) > 2)
-    g_usleep (200);
+  wait_for_samples (&rig, 6); /* what the six had has left */
   g_atomic_int_set (&rig.open, 0);
   wait_for_inside (&rig, 2);
   g_atomic_int_set (&rig.most, 2);
@@ -106,7 +118,7 @@ test_fewer_workers (void)
   g_assert_cmpint (g_atomic_int_get (&rig.most), ==, 2);
   small_set (rig.pool, "workers", "5");
   wait_for_inside (&rig, 5);
-  finish (&rig, 300);
+  finish (&rig, 3000);
 }
 
 /* each: those who were put aside have samples of several members, and leave in the end too */
