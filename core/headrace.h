@@ -3,6 +3,7 @@
 #include "hr-buffer.h"
 #include "hr-element.h"
 #include "hr-error.h"
+#include "hr-json.h"
 #include "hr-log.h"
 #include "hr-memory.h"
 #include "hr-pipeline.h"

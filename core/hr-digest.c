@@ -1,5 +1,6 @@
 /* hr-digest.c: one sha256 over all that is delivered: names, dtypes, shapes, bytes, holes; nothing
  * of time, threads or memory */
+#include "hr-json.h"
 #include "hr-pipeline-private.h"
 #include <string.h>
 
@@ -55,7 +56,7 @@ add_tensor (GChecksum *checksum, const HrTensor *tensor)
 static void
 add_json (GChecksum *checksum, JsonNode *node)
 {
-  g_autofree char *text = json_to_string (node, FALSE);
+  g_autofree char *text = hr_json_write (node, FALSE);
 
   add_string (checksum, text);
 }

@@ -1,4 +1,5 @@
 /* hr-stats.c: the numbers of a run as one JSON object; docs/stats.md has the keys */
+#include "hr-json.h"
 #include "hr-pipeline-private.h"
 #include "hr-verdict.h"
 #include <sys/resource.h>
@@ -270,7 +271,7 @@ make_stats (HrPipeline *pipeline)
   json_builder_end_array (builder);
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
-  return json_to_string (root, FALSE);
+  return hr_json_write (root, FALSE);
 }
 
 /**

@@ -198,5 +198,5 @@ npy_describe (const HrBuffer *buffer, guint64 index)
 
   add_buffer (json, buffer, index, buffer->number);
   root = json_builder_get_root (json);
-  return json_to_string (root, TRUE);
+  return hr_json_write (root, TRUE);
 }

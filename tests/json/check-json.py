@@ -4,7 +4,7 @@
 Python's json module is strict enough to be the judge once its three liberties are taken away: NaN and
 Infinity, half surrogate pairs, and any recursion depth.
 """
-import json, math, random, re, subprocess, sys
+import json, math, random, subprocess, sys
 
 DEPTH = 64
 
@@ -145,7 +145,7 @@ def expected(value):
 
 def same(a, b):
     if type(a) is not type(b):
-        # json-glib writes 5.0 as 5.0, but -0.0 and whole numbers beyond 1e15 in its own ways
+        # json-glib reads -0 as 0, and some whole numbers as integers
         return isinstance(a, (int, float)) and isinstance(b, (int, float)) and not isinstance(a, bool) and \
             not isinstance(b, bool) and float(a) == float(b)
     if isinstance(a, list):
@@ -156,13 +156,10 @@ def same(a, b):
 
 
 def agrees(answer, value):
-    # json-glib 1.6 writes U+001F as it is, and the double 1e+55 as 1e+55.0
-    for text in (answer, re.sub(r"(e[+-][0-9]+)\.0", r"\1", answer)):
-        try:
-            return same(json.loads(text, strict=False), expected(value))
-        except ValueError:
-            continue
-    return False
+    try:
+        return same(json.loads(answer), expected(value))
+    except ValueError:
+        return False
 
 
 def main():

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "hr-error.h"
+#include "hr-json.h"
 #include "json-value.h"
 
 /* json-glib cuts texts at \u0000 and bends numbers that it cannot hold */
@@ -28,7 +29,7 @@ json_glib_can (const HrJson *json)
 static void
 print_node (JsonNode *node)
 {
-  g_autofree char *text = json_to_string (node, FALSE);
+  g_autofree char *text = hr_json_write (node, FALSE);
 
   puts (text);
 }

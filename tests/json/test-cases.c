@@ -1,6 +1,7 @@
 /* test-cases.c: the cases about lines and links, from files to samples */
 #include <glib/gstdio.h>
 #include <string.h>
+#include "json-scan.h"
 #include "outcome.h"
 
 static char *
@@ -207,6 +208,37 @@ test_link_rules (void)
   g_assert_cmpstr (hr_buffer_get_origin (based.samples->pdata[0])->id, ==, "data-uri");
 }
 
+/* what npysink writes of texts with control characters is read by parsers as strict as ours */
+static void
+test_written (void)
+{
+  g_autofree char *path = case_path ("13-unicode-line-separators/a.jsonl");
+  g_autofree char *folder = g_dir_make_tmp ("headrace-test-XXXXXX", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "on-error=skip filesrc location=%s ! jsonlparse keep=conversations ! npysink location=%s",
+      path, folder);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
+  HrJson json = { 0 };
+
+  g_assert_no_error (error);
+  g_assert_true (hr_pipeline_start (pipeline, NULL));
+  g_assert_true (hr_pipeline_wait (pipeline, NULL));
+  for (guint i = 0; i < 10; i++) {
+    g_autofree char *name = g_strdup_printf ("%06u.json", i);
+    g_autofree char *file = g_build_filename (folder, name, NULL);
+    g_autofree char *written = NULL;
+    gsize size;
+
+    g_assert_true (g_file_get_contents (file, &written, &size, NULL));
+    hr_json_scan (&json, written, size, 64, NULL, &error);
+    g_assert_no_error (error);
+    g_unlink (file);
+  }
+  hr_json_clear (&json);
+  g_assert_cmpint (g_rmdir (folder), ==, 0);
+}
+
 /* ---- case 11: a huge line ---- */
 
 static gint64
@@ -314,6 +346,7 @@ main (int argc, char **argv)
   g_test_add_func ("/cases/empty-between", test_empty_between);
   g_test_add_func ("/cases/links", test_links);
   g_test_add_func ("/cases/link-rules", test_link_rules);
+  g_test_add_func ("/cases/written", test_written);
   g_test_add_func ("/cases/nothing-left", test_nothing_left);
   return g_test_run ();
 }

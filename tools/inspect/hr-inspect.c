@@ -1,4 +1,5 @@
 /* hr-inspect.c: which elements there are, and everything about one of them */
+#include "hr-json.h"
 #include "inspect.h"
 #include <locale.h>
 #include <stdio.h>
@@ -18,13 +19,9 @@ static const GOptionEntry entries[] = {
 static void
 print_json (JsonBuilder *json)
 {
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
   g_autoptr (JsonNode) root = json_builder_get_root (json);
-  g_autofree char *text = NULL;
+  g_autofree char *text = hr_json_write (root, TRUE);
 
-  json_generator_set_root (generator, root);
-  json_generator_set_pretty (generator, TRUE);
-  text = json_generator_to_data (generator, NULL);
   puts (text);
 }
 

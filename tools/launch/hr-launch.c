@@ -223,7 +223,7 @@ report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
     fputs (summary, stderr);
   }
   if (options.stats == STATS_JSON)
-    text = json_to_string (stats, FALSE);
+    text = hr_json_write (stats, FALSE);
   else if (options.stats == STATS_TEXT)
     text = launch_stats_text (stats);
   if (text != NULL)

@@ -406,7 +406,7 @@ append_node (GString *text, const char *path, JsonNode *node)
   } else {
     g_autofree char *value = json_node_get_value_type (node) == G_TYPE_STRING
                                  ? g_strdup (json_node_get_string (node))
-                                 : json_to_string (node, FALSE);
+                                 : hr_json_write (node, FALSE);
 
     g_string_append_printf (text, "%-40s %s\n", path, value);
   }
