@@ -71,15 +71,19 @@ static void
 test_folder (void)
 {
   static const char *const expected[] = { "a-.jsonl", "a.jsonl", "b.jsonl" };
-  g_autofree char *first = put ("a.jsonl", "2\n", 2), *second = put ("b.jsonl", "3", 1);
-  g_autofree char *third = put ("a-.jsonl", "1\n1\n", 4), *empty = put ("aa.jsonl", "", 0);
-  g_autofree char *other = put ("c.txt", "no\n", 3),
-                  *old = g_build_filename (folder, "one.jsonl", NULL);
+  static const char *const files[][2] = { { "a.jsonl", "2\n" },
+                                          { "b.jsonl", "3" },
+                                          { "a-.jsonl", "1\n1\n" },
+                                          { "aa.jsonl", "" },
+                                          { "c.txt", "no\n" } };
+  g_autofree char *old = g_build_filename (folder, "one.jsonl", NULL);
   g_autofree char *element = g_strdup_printf ("filesrc location=%s", folder);
   g_autofree char *root = g_strconcat (folder, "/", NULL);
   HrHarness *harness;
 
   g_remove (old);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    g_free (put (files[i][0], files[i][1], strlen (files[i][1])));
   harness = hr_harness_new (element, 1);
   for (guint i = 0; i < G_N_ELEMENTS (expected); i++) {
     g_autoptr (HrBuffer) block = hr_harness_pull (harness);

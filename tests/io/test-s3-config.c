@@ -212,7 +212,7 @@ test_refresh (void)
   g_autoptr (HrS3Config) config = NULL;
   g_auto (HrS3Place) place = { 0 };
   g_autoptr (GPtrArray) headers = g_ptr_array_new_with_free_func (g_free);
-  g_autofree char *file = g_build_filename (home, "changing", NULL), *after = NULL, *host = NULL;
+  g_autofree char *file = g_build_filename (home, "changing", NULL), *after = NULL;
   guint used;
 
   clear_env ();

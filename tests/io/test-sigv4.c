@@ -211,7 +211,7 @@ parse_request (Raw *raw, char *text, gboolean normal)
 {
   char *body = strstr (text, "\n\n"), *path, *end, *query;
   g_auto (GStrv) lines = NULL;
-  g_autofree char *last = NULL, *clean = NULL;
+  g_autofree char *clean = NULL;
   GString *encoded = g_string_new (NULL);
 
   raw->headers = g_ptr_array_new_with_free_func (g_free);
