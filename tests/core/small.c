@@ -584,6 +584,17 @@ small_sink_clear (SmallSink *sink)
   hr_mutex_clear (&sink->lock);
 }
 
+guint
+small_sink_count (SmallSink *sink)
+{
+  guint n;
+
+  hr_mutex_lock (&sink->lock);
+  n = sink->n_buffers;
+  hr_mutex_unlock (&sink->lock);
+  return n;
+}
+
 void
 small_assert_counts (SmallSink *sink, gint64 n)
 {

@@ -49,6 +49,7 @@ void small_set_pipeline (HrPipeline *pipeline, const char *property, const char 
 
 void small_sink_init (SmallSink *sink);
 void small_sink_clear (SmallSink *sink);
+guint small_sink_count (SmallSink *sink);
 gint64 small_value (const HrBuffer *buffer);
 HrBuffer *small_buffer (gint64 value);
 /* 0 … n-1, nothing else */
