@@ -13,7 +13,7 @@ HANG = "HANG"
 RULES = [
     # rule, the fault that shows it, configurations
     ("lowest-undelivered", HANG, "top=S P1g B2 K", "N=2 cpus=1 memory=1"),
-    ("lowest-unbatched", "bytes were reserved", "top=S A32g P4gs B8 Q4 K", "N=64 memory=1 train=3000 n=5"),
+    ("lowest-unbatched", "bytes were reserved", "top=S A32g P4gs B8 Q4 K", "N=64 memory=1 train=3000 n=40"),
     ("budget-fifo", HANG, "top=S P2gs B2 Q1 K", "N=8 memory=1 stall=50 n=300"),
     ("permit-in-budget", HANG, "top=S P4g B1 Q2 K", "N=20 cpus=1 memory=1 stall=50 n=300"),
     ("permit-in-push", HANG, "top=R10 X1 P1 K", "N=20 cpus=1"),
@@ -24,7 +24,7 @@ RULES = [
     ("waiter-flag", HANG, "top=Sxt50000 P4sk4 K", "N=40 items=4 n=5"),
     ("async-window", HANG, "top=S A32k32 K", "N=64"),
     ("prefetch-window", "behind the prefetchqueue|tickets are out", "top=S B4 Q8 P4g K",
-     "N=160 items=-1 train=2000 n=3"),
+     "N=160 items=-1 train=2000 n=20"),
     ("held-counts", "grants were forced", "top=S P2gs B2 Q2 K", "N=200 memory=6000 hold=1000 forced=0"),
 ]
 
