@@ -1,5 +1,6 @@
 /* test-pipeline.c: states: who may call what and when, and what is left afterwards */
 #include "small.h"
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -356,7 +357,8 @@ test_fork (void)
 {
   Rig rig;
   pid_t child;
-  int status;
+  int status, ends[2];
+  char result = 99;
 
   set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, NULL, NULL),
@@ -364,15 +366,20 @@ test_fork (void)
               NULL);
   start (&rig);
   hr_buffer_unref (hr_pipeline_pull (rig.pipeline, NULL));
+  g_assert_cmpint (pipe (ends), ==, 0);
   child = fork ();
   g_assert_cmpint (child, >=, 0);
   if (child == 0) {
-    alarm (20); /* a hang is what must not be */
-    _exit (use_in_child (rig.pipeline));
+    alarm (60); /* a hang is what must not be */
+    result = (char)use_in_child (rig.pipeline);
+    g_assert_cmpint (write (ends[1], &result, 1), ==, 1);
+    kill (getpid (), SIGKILL); /* what it cannot take apart is no leak */
   }
+  close (ends[1]);
+  g_assert_cmpint (read (ends[0], &result, 1), ==, 1);
+  close (ends[0]);
   g_assert_cmpint (waitpid (child, &status, 0), ==, child);
-  g_assert_true (WIFEXITED (status));
-  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+  g_assert_cmpint (result, ==, 0);
   /* here it goes on */
   hr_buffer_unref (hr_pipeline_pull (rig.pipeline, NULL));
   tear_down (&rig);
