@@ -60,7 +60,7 @@ test-valgrind: ## the tests of the core under valgrind's memcheck
 	@$(DEPS) build test long
 	@tools/venv
 	@$(COMPILE)
-	@tools/run-tests $(BUILD) --suite core --suite elements --suite json --no-suite long --no-suite unsanitized \
+	@tools/run-tests $(BUILD) --suite core --suite elements --suite json --no-suite io --no-suite long --no-suite unsanitized \
 	  -t 20 --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(CURDIR)/tests/sanitizer/valgrind.supp --suppressions=/usr/share/glib-2.0/valgrind/glib.supp'
 
 .PHONY: test-clang
