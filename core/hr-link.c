@@ -254,7 +254,7 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
 }
 
 guint
-hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n)
+hr_link_push_some (HrLink *link, HrBuffer **buffers, const gboolean *last, guint n)
 {
   guint n_new = 0;
 
@@ -263,7 +263,8 @@ hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n)
   if (nobody_wants_it (link, link->from->run)) {
     hr_mutex_unlock (&link->lock);
     for (guint i = 0; i < n; i++)
-      hr_buffer_unref (buffers[i]);
+      if (last[i])
+        hr_buffer_unref (buffers[i]);
     return n;
   }
   for (; n_new < n; n_new++) {
@@ -273,7 +274,7 @@ hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n)
       link->wanted_bytes = bytes;
       break;
     }
-    accept (link, buffers[n_new], bytes);
+    accept (link, last[n_new] ? buffers[n_new] : hr_buffer_ref (buffers[n_new]), bytes);
   }
   unlock_and_tell_consumer (link, n_new);
   return n_new;

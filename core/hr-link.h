@@ -75,9 +75,9 @@ void hr_link_drain (HrLink *link);
 
 /* Takes the buffers. Waits for room and for the release of samples. FALSE: nobody wants them. */
 gboolean hr_link_push (HrLink *link, HrBuffer **buffers, guint n);
-/* Takes as many as there is room for, without waiting, or all of them when nobody wants them. Not for
- * links that stamp samples. Returns how many */
-guint hr_link_push_some (HrLink *link, HrBuffer **buffers, guint n);
+/* Takes references of as many as there is room for, without waiting, or of all when nobody wants them;
+ * yours if @last says so, else new ones. Not for links that stamp samples. Returns how many */
+guint hr_link_push_some (HrLink *link, HrBuffer **buffers, const gboolean *last, guint n);
 /* until there may be room for another buffer, or nobody wants it */
 void hr_link_wait_room (HrLink *link);
 /* Never waits. FALSE: no room, the buffer stays yours and the producer's bell will ring */

@@ -259,36 +259,41 @@ sink_loop (HrWorker *worker)
 /* ---- one input, several outputs ---- */
 
 /* Each branch takes what it has room for. We wait only for the one that is furthest behind, so that
- * what one branch waits for (a join) never depends on another's room for later buffers. */
+ * what one branch waits for (a join) never depends on another's room for later buffers. The last
+ * branch gets our own reference: a sample that all have dropped must not live on in here. Clears
+ * @wanted. */
 static void
-push_to_branches (HrWorker *worker, HrBuffer **items, const guint64 *wanted, guint n)
+push_to_branches (HrWorker *worker, HrBuffer **items, guint64 *wanted, guint n)
 {
   guint n_out = worker->run->element->outputs->len;
-  guint *done = g_newa0 (guint, n_out);
-  HrBuffer **branch = g_newa (HrBuffer *, n);
+  HrBuffer *branch[HR_MAX_RUN];
+  gboolean last[HR_MAX_RUN];
+  guint index[HR_MAX_RUN];
 
   for (;;) {
-    guint last = 0;
+    guint behind = 0, first = n;
 
     for (guint pad = 0; pad < n_out; pad++) {
+      guint64 bit = (guint64) 1 << pad;
       guint n_branch = 0, n_taken;
 
-      for (guint i = done[pad]; i < n; i++)
-        if (wanted[i] & ((guint64) 1 << pad))
-          branch[n_branch++] = hr_buffer_ref (items[i]);
-      n_taken = hr_link_push_some (output (worker, pad), branch, n_branch);
-      for (guint i = n_taken; i < n_branch; i++)
-        hr_buffer_unref (branch[i]);
-      if (n_taken == n_branch)
-        done[pad] = n;
-      for (; n_taken > 0 && done[pad] < n; done[pad]++)
-        n_taken -= (wanted[done[pad]] >> pad) & 1;
-      if (done[pad] < done[last])
-        last = pad;
+      for (guint i = 0; i < n; i++)
+        if (wanted[i] & bit) {
+          branch[n_branch] = items[i];
+          last[n_branch] = wanted[i] == bit;
+          index[n_branch++] = i;
+        }
+      n_taken = hr_link_push_some (output (worker, pad), branch, last, n_branch);
+      for (guint k = 0; k < n_taken; k++)
+        wanted[index[k]] &= ~bit;
+      if (n_taken < n_branch && index[n_taken] < first) {
+        first = index[n_taken];
+        behind = pad;
+      }
     }
-    if (done[last] == n)
+    if (first == n)
       return;
-    hr_link_wait_room (output (worker, last));
+    hr_link_wait_room (output (worker, behind));
   }
 }
 
@@ -299,20 +304,21 @@ route_loop (HrWorker *worker)
   HrLink *link = input (worker, 0);
   guint n_out = run->element->outputs->len, n;
   HrBuffer *items[HR_MAX_RUN];
-  guint64 wanted[HR_MAX_RUN];
+  guint64 wanted[HR_MAX_RUN], pads = n_out < 64 ? ((guint64) 1 << n_out) - 1 : G_MAXUINT64;
   gint64 ticket, begin, end, mark = hr_now ();
 
   while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     count_items (worker, items, n);
-    for (guint i = 0; i < n; i++)
-      wanted[i] = run->def->route (run->self, worker->state, items[i], n_out);
+    for (guint i = 0; i < n; i++) {
+      wanted[i] = run->def->route (run->self, worker->state, items[i], n_out) & pads;
+      if (wanted[i] == 0)
+        hr_buffer_unref (items[i]);
+    }
     end = hr_now ();
     count_work (worker, end - begin);
     push_to_branches (worker, items, wanted, n);
-    for (guint i = 0; i < n; i++)
-      hr_buffer_unref (items[i]);
     hr_link_settle (link, n);
     mark = hr_now ();
     hr_counter_add (&worker->blocked_out, mark - end);

@@ -305,7 +305,7 @@ stress_random_config (Config *config, guint64 seed)
   config->fail = one_in (&maker, 3) ? 0 : one_in (&maker, 4) ? 900 : from_to (&maker, 1, 200);
   config->fatal = one_in (&maker, 12);
   config->limit = one_in (&maker, 8) ? from_to (&maker, 1, 60) : 0;
-  config->live = one_in (&maker, 4);
+  config->live = one_in (&maker, 3);
   config->stall = one_in (&maker, 3) ? from_to (&maker, 1, 100) : 0;
   config->stop = one_in (&maker, 3) ? from_to (&maker, STOP_OUTSIDE, STOP_PULLING) : STOP_NEVER;
   config->stop_us = one_in (&maker, 3) ? from_to (&maker, 0, 10000) : from_to (&maker, 0, 1500);

@@ -85,9 +85,10 @@ change_things (void *data)
   Run *run = data;
   GRand *rand = g_rand_new_with_seed ((guint32)run->config->seed);
 
-  while (!g_atomic_int_get (&run->over)) {
+  /* some changes, and then none: another one would wake whoever the last should have woken */
+  for (int n = g_rand_int_range (rand, 1, 60); n > 0 && !g_atomic_int_get (&run->over); n--) {
     change_something (run, rand);
-    g_usleep (200);
+    g_usleep ((gulong)g_rand_int_range (rand, 0, 400));
   }
   g_rand_free (rand);
   return NULL;
