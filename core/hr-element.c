@@ -249,6 +249,8 @@ type_of (const HrElementDef *def)
       name = g_strdup_printf ("HrElement-%s-%u", def->name, n);
     }
     type = g_type_register_static (parent, name, &info, 0);
+    /* its class is made here, once and for ever, under a lock that sanitizers see */
+    g_type_class_ref (type);
     g_hash_table_insert (types, (gpointer)def, GSIZE_TO_POINTER (type));
   }
   hr_mutex_unlock (&lock);
