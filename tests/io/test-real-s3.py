@@ -28,7 +28,7 @@ CLIENT = botocore.session.get_session().create_client(
 
 
 def launch(*args, status=0):
-    done = subprocess.run([HR_LAUNCH, *args], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run([HR_LAUNCH, *args], capture_output=True, text=True, timeout=1200, check=False)
     assert done.returncode == status, (args, done.returncode, done.stderr[-600:])
     return done
 

@@ -82,7 +82,7 @@ class Job:
 
 def launch(*arguments, status=0, environment=None):
     done = subprocess.run([HR_LAUNCH, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          timeout=300, check=False, env={**os.environ, **(environment or {})})
+                          timeout=1500, check=False, env={**os.environ, **(environment or {})})
     assert done.returncode == status, f"exit status {done.returncode}, not {status}\n{done.stdout}\n{done.stderr}"
     return done
 
@@ -238,7 +238,7 @@ def test_errors_of_the_server(job):
 
 def test_embedded(job):
     """the program of examples/embed.c, which uses the C API, gets every batch"""
-    done = subprocess.run([EMBED, "s3://corpus/train/part-*.jsonl"], capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([EMBED, "s3://corpus/train/part-*.jsonl"], capture_output=True, text=True, timeout=1500, check=False)
     assert done.returncode == 0, done
     *steps, last = done.stdout.strip().splitlines()
     n = len(job.records)
