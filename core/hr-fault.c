@@ -3,6 +3,27 @@
 #include "hr-pipeline-private.h"
 #include <string.h>
 
+/* Names in data come from strangers: a message stays one line, and no terminal obeys it. */
+static char *
+show_controls (const char *message)
+{
+  GString *text = g_string_new (NULL);
+
+  for (const guint8 *p = (const guint8 *) message; *p; p++) {
+    if (*p == '\n')
+      g_string_append (text, "\\n");
+    else if (*p == '\t')
+      g_string_append (text, "\\t");
+    else if (*p < 0x20 || *p == 0x7f)
+      g_string_append_printf (text, "\\x%02x", *p);
+    else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+      g_string_append_printf (text, "\\u%04x", *++p);
+    else
+      g_string_append_c (text, (char) *p);
+  }
+  return g_string_free (text, FALSE);
+}
+
 /* `imagedecode "imagedecode0": s3://c/train/a.jsonl:1234 images/7.jpg: JPEG ends early` */
 static void
 add_who_and_where (GError *error, const HrElement *element, const HrOrigin *origin, const char *member)
@@ -19,7 +40,8 @@ add_who_and_where (GError *error, const HrElement *element, const HrOrigin *orig
     g_string_append (text, ": ");
   g_string_append (text, error->message);
   g_free (error->message);
-  error->message = g_string_free (text, FALSE);
+  error->message = show_controls (text->str);
+  g_string_free (text, TRUE);
 }
 
 /* "10" errors, or "1%" of the samples seen once there were 100; a message when it is exceeded */

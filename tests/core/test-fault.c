@@ -56,6 +56,32 @@ assert_stat (Rig *rig, const char *text)
     g_error ("no %s in %s", text, stats);
 }
 
+/* a name in data can hold anything; a message is one line, and text */
+static gboolean
+bad_name (gpointer data G_GNUC_UNUSED, gint64 value G_GNUC_UNUSED, HrOut *out G_GNUC_UNUSED,
+          GError **error)
+{
+  hr_set_data_error (error, HR_DATA_ERROR_BAD_RECORD,
+                     "a\nb\x1b[31m\302\233\302\240\303\244 is bad");
+  return FALSE;
+}
+
+static void
+test_controls (void)
+{
+  g_autoptr (GError) error = NULL;
+  Rig rig;
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 1, NULL, NULL),
+              small_light (rig.pipeline, "pool", 1, bad_name, NULL),
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  g_assert_true (hr_pipeline_start (rig.pipeline, &error));
+  g_assert_false (hr_pipeline_wait (rig.pipeline, &error));
+  g_assert_nonnull (strstr (error->message, "a\\nb\\x1b[31m\\u009b\302\240\303\244 is bad"));
+  tear_down (&rig);
+}
+
 static void
 test_fail (void)
 {
@@ -311,6 +337,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/fault/controls", test_controls);
   g_test_add_func ("/fault/fail", test_fail);
   g_test_add_func ("/fault/skip", test_skip);
   g_test_add_func ("/fault/batch-of-holes", test_batch_of_holes);
