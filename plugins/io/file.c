@@ -17,7 +17,7 @@ fail (const char *path, GError **error)
 {
   int code = errno, kind = HR_RESOURCE_ERROR_READ;
 
-  if (code == ENOENT || code == ENOTDIR)
+  if (code == ENOENT || code == ENOTDIR || code == ELOOP || code == ENAMETOOLONG)
     kind = HR_RESOURCE_ERROR_NOT_FOUND;
   else if (code == EACCES || code == EPERM)
     kind = HR_RESOURCE_ERROR_FORBIDDEN;
@@ -89,8 +89,9 @@ walk_entry (Walk *walk, GError **error)
   struct stat info;
 
   if (stat (path, &info) != 0)
-    /* a link to nothing is no file, unless it was to be read */
-    return errno == ENOENT && !is_wanted (walk, key) ? TRUE : fail (path, error);
+    /* a link to nothing, or to itself, is no file, unless it was to be read */
+    return (errno == ENOENT || errno == ELOOP) && !is_wanted (walk, key) ? TRUE
+                                                                         : fail (path, error);
   if (S_ISDIR (info.st_mode)) {
     /* below the last "/" of a pattern without "**" there is nothing for it */
     if (walk->pattern && !strstr (walk->pattern, "**") && !strchr (walk->pattern, '/'))

@@ -146,9 +146,15 @@ test_failures (Tree *tree, gconstpointer unused G_GNUC_UNUSED)
 {
   g_autofree char *dangling = g_build_filename (tree->folder, "a", "dangling.jsonl", NULL);
   g_autofree char *empty = g_build_filename (tree->folder, "empty", NULL);
+  g_autofree char *loop = g_build_filename (tree->folder, "loop", NULL);
+  g_autofree char *long_name = g_strnfill (300, 'x');
 
+  /* to itself: of no concern until it is named */
+  g_assert_cmpint (symlink ("loop", loop), ==, 0);
+  check_failure (tree, "loop", HR_RESOURCE_ERROR_NOT_FOUND, "loop");
   check_failure (tree, "missing.jsonl", HR_RESOURCE_ERROR_NOT_FOUND, "missing.jsonl");
   check_failure (tree, "a.jsonl/x", HR_RESOURCE_ERROR_NOT_FOUND, "a.jsonl/x");
+  check_failure (tree, long_name, HR_RESOURCE_ERROR_NOT_FOUND, "xxx");
   check_failure (tree, "x*.jsonl", HR_RESOURCE_ERROR_NOT_FOUND, "x*.jsonl");
   check_failure (tree, "missing/*.jsonl", HR_RESOURCE_ERROR_NOT_FOUND, "missing");
   g_assert_cmpint (g_mkdir (empty, 0777), ==, 0);
