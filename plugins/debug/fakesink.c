@@ -1,4 +1,5 @@
 /* fakesink.c: takes everything, keeps nothing */
+#include <errno.h>
 #include <stdio.h>
 #include "headrace.h"
 #include "show.h"
@@ -20,21 +21,24 @@ static const HrProp props[] = {
 };
 
 static gboolean
-fakesink_consume (gconstpointer data, gpointer worker, HrBuffer *in, HrOut *out,
-                  GError **error G_GNUC_UNUSED)
+fakesink_consume (gconstpointer data, gpointer worker, HrBuffer *in, HrOut *out, GError **error)
 {
   const FakeSink *self = data;
   State *state = worker;
+  gboolean good = TRUE;
 
   if (!self->silent) {
     g_autofree char *text = show_buffer (in);
 
-    printf ("%s: %s\n", hr_element_get_name (hr_out_get_element (out)), text);
-    if (self->sync_every > 0 && ++state->n_lines % self->sync_every == 0)
-      fflush (stdout);
+    good = printf ("%s: %s\n", hr_element_get_name (hr_out_get_element (out)), text) >= 0;
+    if (good && self->sync_every > 0 && ++state->n_lines % self->sync_every == 0)
+      good = fflush (stdout) == 0;
+    if (!good) /* nobody reads any more: going on would be for nothing, and for ever */
+      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_WRITE, "stdout: %s",
+                   g_strerror (errno));
   }
   hr_buffer_unref (in);
-  return TRUE;
+  return good;
 }
 
 static void
