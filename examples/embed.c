@@ -27,5 +27,7 @@ main (int argc, char **argv)
   }
   if (error)
     g_printerr ("%s\n", error->message);
+  else if (argc < 2)
+    g_printerr ("usage: %s s3://BUCKET/PREFIX/\n", argv[0]);
   return error || argc < 2;
 }

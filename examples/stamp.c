@@ -1,7 +1,7 @@
 /* stamp.c: an element outside the tree: gives each sample a text with its number.
  *
  *   cc -shared -fPIC stamp.c -o hrstamp.so $(pkg-config --cflags --libs headrace-1.0)
- *   HR_PLUGIN_PATH=. hr-launch 'fakesrc num-samples=3 ! stamp prefix=row- ! npysink location=out' */
+ *   HR_PLUGIN_PATH=. hr-launch 'fakesrc num-buffers=3 ! stamp prefix=row- ! npysink location=out' */
 #include <headrace.h>
 
 typedef struct {
