@@ -2,6 +2,7 @@
 #include "hr-pipeline-private.h"
 #include "hr-log.h"
 #include "hr-topology.h"
+#include "hr-value.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -195,6 +196,9 @@ gboolean
 hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value, GError **error)
 {
   const HrProp *prop;
+  g_autofree char *why = NULL;
+  guint64 count;
+  double rate;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
   prop = hr_props_find (hr_pipeline_props, property);
@@ -206,6 +210,13 @@ hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const c
   if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED && !(prop->flags & HR_PROP_LIVE)) {
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
                  "\"%s\" cannot change any more: the pipeline has been started", property);
+    return FALSE;
+  }
+  if (g_str_equal (prop->field, "max_errors")
+      && hr_value_parse_limit (value, &count, &rate, &why) != HR_VALUE_OK) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "bad value \"%s\" for \"max-errors\": %s; it takes a count such as 10 or a percentage such as 1%%",
+                 value, why != NULL ? why : "out of range");
     return FALSE;
   }
   if (!hr_prop_set_string (&pipeline->settings, prop, value, error))

@@ -134,6 +134,7 @@ test_skipped (void)
   g_auto (Result) skips = launch ("--on-error=skip", text);
   g_auto (Result) verbose = launch ("--on-error=skip", "-v", text);
   g_auto (Result) most = launch ("--on-error=skip", "--max-errors=4", text);
+  g_auto (Result) wrong = launch ("--on-error=skip", "--max-errors=some", text);
   guint n = 0;
 
   g_assert_cmpint (fails.status, ==, 1);
@@ -148,6 +149,8 @@ test_skipped (void)
   g_assert_nonnull (strstr (verbose.err, "sample 19 is bad"));
   /* the fifth is one too many */
   g_assert_cmpint (most.status, ==, 1);
+  g_assert_cmpint (wrong.status, ==, 2);
+  g_assert_nonnull (strstr (wrong.err, "--max-errors: bad value \"some\""));
 }
 
 static void
@@ -354,6 +357,64 @@ test_stdout_full (void)
   g_assert_cmpint (WEXITSTATUS (status), ==, 1);
 }
 
+/* lines that nobody takes end a run that would go on for ever */
+static void
+test_lines_not_taken (void)
+{
+  const char *const forms[] = { ">/dev/full", "| head -n 1 >/dev/null" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (forms); i++) {
+    g_autofree char *command =
+        g_strdup_printf ("bash -o pipefail -c \"'%s' -q 'fakesrc ! fakesink silent=false' %s\"",
+                         HR_LAUNCH, forms[i]);
+    int status = system (command);
+
+    g_assert_true (WIFEXITED (status));
+    g_assert_cmpint (WEXITSTATUS (status), ==, 1);
+  }
+}
+
+/* containers have no locale; a text is UTF-8 all the same */
+static void
+test_no_locale (void)
+{
+  const char *text = "fakesrc num-buffers=1 ! filesink location=\"${D}/\303\244\"";
+  g_autofree char *command =
+      g_strdup_printf ("LC_ALL=C '%s' --print -D 'D=/\303\266' '%s' >/dev/null", HR_LAUNCH, text);
+  int status = system (command);
+  g_auto (Result) bytes = launch ("fakesrc \377 ! fakesink");
+
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+  g_assert_cmpint (bytes.status, ==, 2);
+  g_assert_nonnull (strstr (bytes.err, "the text is not UTF-8: byte 0xff"));
+}
+
+/* what is no pipeline is told by its first bytes */
+static void
+test_odd_files (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("hr-launch-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "zero.hr", NULL);
+  g_auto (Result) endless = launch ("-f", "/dev/zero");
+  g_auto (Result) dir = launch ("-f", folder);
+
+  g_assert_true (
+      g_file_set_contents (path, "fakesrc num-buffers=1 ! fakesink\0 ! fakesink", 43, NULL));
+  {
+    g_auto (Result) zero = launch ("-f", path);
+
+    g_assert_cmpint (zero.status, ==, 2);
+    g_assert_nonnull (strstr (zero.err, "zero.hr: byte 32 is zero"));
+  }
+  g_assert_cmpint (endless.status, ==, 2);
+  g_assert_nonnull (strstr (endless.err, "/dev/zero: more than 16777216 bytes"));
+  g_assert_cmpint (dir.status, ==, 2);
+  g_assert_nonnull (strstr (dir.err, "Is a directory"));
+  unlink (path);
+  rmdir (folder);
+}
+
 /* ---- a run that goes on until somebody stops it ---- */
 
 typedef struct {
@@ -533,6 +594,9 @@ main (int argc, char **argv)
   g_test_add_func ("/hr-launch/dot", test_dot);
   g_test_add_func ("/hr-launch/version-and-help", test_version_and_help);
   g_test_add_func ("/hr-launch/stdout-full", test_stdout_full);
+  g_test_add_func ("/hr-launch/lines-not-taken", test_lines_not_taken);
+  g_test_add_func ("/hr-launch/no-locale", test_no_locale);
+  g_test_add_func ("/hr-launch/odd-files", test_odd_files);
   g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);

@@ -62,7 +62,9 @@ set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, 
 static GOptionEntry entries[] = {
   { "file", 'f', 0, G_OPTION_ARG_FILENAME, &options.file, "Read the pipeline from FILE; - is stdin",
     "FILE" },
-  { "define", 'D', 0, G_OPTION_ARG_STRING_ARRAY, &options.variables,
+  /* FILENAME: the bytes as they are; STRING would have them fit the locale, and LC_ALL=C is ASCII
+   */
+  { "define", 'D', 0, G_OPTION_ARG_FILENAME_ARRAY, &options.variables,
     "A value for ${NAME} in the text", "NAME=VALUE" },
   { "print", 0, 0, G_OPTION_ARG_NONE, &options.print,
     "Print the pipeline in canonical form; do not run", NULL },
@@ -89,7 +91,7 @@ static GOptionEntry entries[] = {
   { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
     "Name every skipped sample, and the pipeline", NULL },
   { "version", 0, 0, G_OPTION_ARG_NONE, &options.version, "Print the version", NULL },
-  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &options.words, NULL, "PIPELINE" },
+  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.words, NULL, "PIPELINE" },
   { NULL }
 };
 

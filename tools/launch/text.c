@@ -1,6 +1,11 @@
 /* text.c: the pipeline's text, from words or a file */
 #include "text.h"
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
+#include "headrace.h"
+
+#define MAX_TEXT (16 << 20) /* of a file */
 
 /* "name=" at the start of a word: the length of what stands before the value, or 0 */
 static gsize
@@ -64,15 +69,32 @@ launch_join_words (char **words)
 char *
 launch_read_file (const char *path, GError **error)
 {
-  g_autoptr (GIOChannel) input = NULL;
-  char *text = NULL;
+  FILE *file = strcmp (path, "-") != 0 ? fopen (path, "re") : stdin;
+  const char *name = file == stdin ? "stdin" : path;
+  GString *text = g_string_new (NULL);
+  char block[4096];
+  gsize n;
 
-  if (strcmp (path, "-") != 0) {
-    g_file_get_contents (path, &text, NULL, error);
-    return text;
+  /* a wrong name, such as that of a device or of a data set, must not fill the memory */
+  while (file != NULL && text->len <= MAX_TEXT && (n = fread (block, 1, sizeof block, file)) > 0)
+    g_string_append_len (text, block, (gssize)n);
+  if (file == NULL || ferror (file)) {
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, "%s: %s", name,
+                 g_strerror (errno));
+  } else if (text->len > MAX_TEXT) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "%s: more than %d bytes: that is no pipeline", name, MAX_TEXT);
+  } else if (strlen (text->str) < text->len) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "%s: byte %" G_GSIZE_FORMAT " is zero: that is no pipeline", name,
+                 strlen (text->str));
+  } else {
+    if (file != stdin)
+      fclose (file);
+    return g_string_free (text, FALSE);
   }
-  input = g_io_channel_unix_new (0);
-  if (g_io_channel_read_to_end (input, &text, NULL, error) != G_IO_STATUS_NORMAL)
-    return NULL;
-  return text;
+  if (file != NULL && file != stdin)
+    fclose (file);
+  g_string_free (text, TRUE);
+  return NULL;
 }
