@@ -38,9 +38,9 @@ typedef struct _HrOut HrOut;
 typedef struct _HrTicket HrTicket;
 
 typedef enum {
-  HR_FLOW_MORE,  /* call me again */
-  HR_FLOW_END,   /* that was the last */
-  HR_FLOW_ERROR  /* the error is set */
+  HR_FLOW_MORE, /* call me again */
+  HR_FLOW_END,  /* that was the last */
+  HR_FLOW_ERROR /* the error is set */
 } HrFlow;
 
 typedef enum {
@@ -75,7 +75,8 @@ typedef enum {
  *   must not wait. poll() waits at most @timeout_ms (-1: for ever) for its own descriptors or for
  *   @wake_fd to become readable, and finishes tickets with hr_ticket_done(). Never waits for
  *   anything else.
- * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may choose).
+ * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may
+ * choose).
  * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
  * @consume: sink.
  * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.
@@ -110,8 +111,8 @@ struct _HrElementDef {
   gboolean stamps;      /* its output is samples, its input was not: numbers start here */
   gboolean pullable;
   gboolean pushable;
-  gboolean network;     /* waits for a network: for the verdict */
-  gboolean trains;      /* a sink that stands for the trainer: its consume() is the step */
+  gboolean network; /* waits for a network: for the verdict */
+  gboolean trains;  /* a sink that stands for the trainer: its consume() is the step */
 
   /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
   gboolean (*check) (gconstpointer self, GError **error);
@@ -121,13 +122,15 @@ struct _HrElementDef {
   void (*worker_stop) (gconstpointer self, gpointer worker);
 
   HrFlow (*create) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
-  gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+  gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
+                       GError **error);
   /* transforms that hold buffers back: the input has ended */
   gboolean (*finish) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
 
   const char *each_field; /* "images" */
   const char *each_names; /* a list field with the members' names, for messages: "image_links" */
-  gboolean (*prepare) (gconstpointer self, gpointer worker, HrBuffer *sample, HrOut *out, GError **error);
+  gboolean (*prepare) (gconstpointer self, gpointer worker, HrBuffer *sample, HrOut *out,
+                       GError **error);
   gboolean (*each) (gconstpointer self, gpointer worker, const HrBuffer *sample, guint index,
                     HrTensor **member, HrOut *out, GError **error);
 
@@ -136,21 +139,26 @@ struct _HrElementDef {
   void (*submit) (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticket);
   /* a ticket that hr_ticket_reserve() had parked may go on */
   void (*resume) (gconstpointer self, gpointer worker, HrTicket *ticket);
-  gboolean (*poll) (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms, GError **error);
+  gboolean (*poll) (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms,
+                    GError **error);
   /* most transfers that are in flight at once; the window is 8 times that */
   guint (*concurrency) (gconstpointer self);
 
   HrJoin (*join) (gconstpointer self);
-  HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in, GError **error);
+  HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in,
+                      GError **error);
   guint64 (*route) (gconstpointer self, gpointer worker, const HrBuffer *in, guint n_out);
 
-  gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+  gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
+                       GError **error);
 
   /* batch: how many inputs make one output; packed: 0 */
   guint (*group) (gconstpointer self);
-  /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the first */
+  /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
+   * first */
   void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
-  /* further numbers for the stats, a JSON object's members are added to the element's; any thread */
+  /* further numbers for the stats, a JSON object's members are added to the element's; any thread
+   */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
 };
 
@@ -159,8 +167,9 @@ struct _HrElementDef {
  */
 #define HR_ELEMENT(id, T, ...)                                                                     \
   extern const HrElementDef hr_element_##id;                                                       \
-  const HrElementDef hr_element_##id = { .abi_size = sizeof (HrElementDef), .name = #id,           \
-                                         .self_size = sizeof (T), __VA_ARGS__ };
+  const HrElementDef hr_element_##id = {                                                           \
+    .abi_size = sizeof (HrElementDef), .name = #id, .self_size = sizeof (T), __VA_ARGS__           \
+  };
 
 /* ---- services, for the thread that is inside create, process, finish, each, consume ---- */
 
@@ -179,7 +188,8 @@ void hr_out_push (HrOut *out, HrBuffer *buffer);
  *
  * Returns: %FALSE if the run ends by it: leave with what @fatal holds
  */
-gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GError **fatal);
+gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error,
+                        GError **fatal);
 
 /**
  * hr_out_drop:
