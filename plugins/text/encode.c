@@ -91,6 +91,12 @@ hr_encoder_free (HrEncoder *encoder)
   g_free (encoder);
 }
 
+const HrVocab *
+hr_encoder_get_vocab (const HrEncoder *encoder)
+{
+  return encoder->vocab;
+}
+
 guint64
 hr_encoder_get_steps (const HrEncoder *encoder)
 {

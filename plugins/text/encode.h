@@ -30,6 +30,8 @@ typedef struct _HrEncoder HrEncoder;
 
 HrEncoder *hr_encoder_new (const HrVocab *vocab, const HrEncodeRules *rules);
 void hr_encoder_free (HrEncoder *encoder);
+/* (transfer none) */
+const HrVocab *hr_encoder_get_vocab (const HrEncoder *encoder);
 
 /**
  * hr_encoder_encode:
