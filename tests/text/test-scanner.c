@@ -96,10 +96,10 @@ test_known (void)
 
 /* characters on which PCRE2's older Unicode agrees */
 static const char *const units[] = {
-  "a",    "Z",      "\u00e9",     "\u4e2d", "\u0430", "1",    "9",       "\u0661", "\u00bd",
-  " ",    " ",      "\n",         "\r",     "\t",     "\x0b", "\u00a0",  "\u2028", "\u3000",
+  "a",        "Z",      "\u00e9",     "\u4e2d", "\u0430", "1",    "9",       "\u0661", "\u00bd",
+  " ",        " ",      "\n",         "\r",     "\t",     "\x0b", "\u00a0",  "\u2028", "\u3000",
   "\xc2\x85", "'",      "'",          "'s",     "'ll",    "'RE",  "'\u017f", "!",      ".",
-  "_",    "\u0301", "\U0001f600", "\x1c",   "\u200d", "\x7f", "<",       "|"
+  "_",        "\u0301", "\U0001f600", "\x1c",   "\u200d", "\x7f", "<",       "|"
 };
 
 static void
