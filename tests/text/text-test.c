@@ -133,6 +133,21 @@ parse_npy (TextArray *array, GBytes *file)
   array->data = data + begin + header;
 }
 
+GBytes *
+text_array_load_npy (const char *path, TextArray *array)
+{
+  g_autoptr (GError) error = NULL;
+  char *data;
+  gsize size;
+  GBytes *file;
+
+  g_file_get_contents (path, &data, &size, &error);
+  g_assert_no_error (error);
+  file = g_bytes_new_take (data, size);
+  parse_npy (array, file);
+  return file;
+}
+
 TextArrays *
 text_arrays_load (const char *path)
 {

@@ -32,6 +32,8 @@ void text_arrays_free (TextArrays *arrays);
 const TextArray *text_arrays_find (TextArrays *arrays, const char *name);
 /* the same, printf-style; there must be one */
 const TextArray *text_arrays_get (TextArrays *arrays, const char *format, ...) G_GNUC_PRINTF (2, 3);
+/* an array of a .npy file; the bytes live as long as what is returned. (transfer full) */
+GBytes *text_array_load_npy (const char *path, TextArray *array);
 /* element @index of an array of whole numbers */
 gint64 text_array_int (const TextArray *array, gsize index);
 
