@@ -246,7 +246,7 @@ HR_ELEMENT (
             "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! imagedecode ! "
             "resize max-pixels=262144 ! patchify dtype=bfloat16 ! fakesink",
             NULL },
-    .needs = "images:pixels", .gives = "pixel_values, image_grid_thw", .takes = "images",
+    .needs = "images:pixels, batch?", .gives = "pixel_values, image_grid_thw", .takes = "images",
     .shared_size = sizeof (Shared), .props = props, .parallel = HR_PARALLEL_YES,
     .check = patchify_check, .check_place = patchify_check_place, .start = patchify_start,
     .each_field = "images", .each_names = "image_links", .prepare = patchify_prepare,
