@@ -6,6 +6,7 @@
 #include "text-test.h"
 
 static const double half[] = { 0.5, 0.5, 0.5 };
+static const double one[] = { 1, 1, 1 };
 static const double clip_mean[] = { 0.48145466, 0.4578275, 0.40821073 };
 static const double clip_std[] = { 0.26862954, 0.26130258, 0.27577711 };
 
@@ -29,15 +30,15 @@ test_golden_tables (void)
 static void
 test_bfloat16 (void)
 {
-  HrPatchTable one, other;
+  HrPatchTable fast, other;
 
-  hr_patch_table_init (&one, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
+  hr_patch_table_init (&fast, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
   hr_patch_table_init (&other, HR_PATCH_BFLOAT16, HR_PATCH_PILLOW, half, half, 1.0 / 255);
-  g_assert_cmpmem (one.halves, sizeof (one.halves), other.halves, sizeof (other.halves));
-  g_assert_cmpuint (one.halves[0][0], ==, 0xBF80);   /* -1 */
-  g_assert_cmpuint (one.halves[0][255], ==, 0x3F80); /* 1 */
+  g_assert_cmpmem (fast.halves, sizeof (fast.halves), other.halves, sizeof (other.halves));
+  g_assert_cmpuint (fast.halves[0][0], ==, 0xBF80);   /* -1 */
+  g_assert_cmpuint (fast.halves[0][255], ==, 0x3F80); /* 1 */
   for (guint byte = 0; byte < 256; byte++) {
-    guint32 bits = (guint32)one.halves[0][byte] << 16, around[2];
+    guint32 bits = (guint32)fast.halves[0][byte] << 16, around[2];
     float value, near[2];
 
     memcpy (&value, &bits, 4);
@@ -45,8 +46,21 @@ test_bfloat16 (void)
     around[1] = bits + 0x10000;
     memcpy (near, around, 8);
     for (guint i = 0; i < 2; i++)
-      g_assert_true (ABS (value - one.values[0][byte]) <= ABS (near[i] - one.values[0][byte]));
+      g_assert_true (ABS (value - fast.values[0][byte]) <= ABS (near[i] - fast.values[0][byte]));
   }
+}
+
+/* 128.5 and 129.5 lie in the middle: to the even one */
+static void
+test_ties (void)
+{
+  HrPatchTable table;
+
+  hr_patch_table_init (&table, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, half, one, 1);
+  g_assert_cmpuint (table.halves[0][129], ==, 0x4300);
+  g_assert_cmpuint (table.halves[0][130], ==, 0x4302);
+  g_assert_cmpuint (table.halves[0][255], ==, 0x437E);
+  g_assert_cmpint (table.form, !=, HR_PATCH_LOOK_UP);
 }
 
 static void
@@ -106,7 +120,7 @@ check_layout (const HrPatchShape *shape, const HrPatchTable *table, gsize height
 }
 
 static void
-check_shapes (const double *mean, const double *std)
+check_shapes (const double *mean, const double *std, double scale)
 {
   static const HrPatchShape shapes[] = { { 16, 2, 2 }, { 14, 2, 2 }, { 8, 1, 1 },  { 9, 3, 2 },
                                          { 15, 2, 3 }, { 7, 2, 2 },  { 28, 1, 2 }, { 1, 1, 1 } };
@@ -118,7 +132,7 @@ check_shapes (const double *mean, const double *std)
         HrPatchTable table;
 
         hr_patch_table_init (&table, (HrPatchType)type, (HrPatchSpelling)spelling, mean, std,
-                             1.0 / 255);
+                             scale);
         check_layout (&shapes[i], &table, block, block);
         check_layout (&shapes[i], &table, 2 * block, 3 * block);
       }
@@ -127,8 +141,9 @@ check_shapes (const double *mean, const double *std)
 static void
 test_layout (void)
 {
-  check_shapes (half, half);
-  check_shapes (clip_mean, clip_std);
+  check_shapes (half, half, 1.0 / 255);
+  check_shapes (clip_mean, clip_std, 1.0 / 255);
+  check_shapes (half, one, 1); /* half of all bytes lie in the middle of two numbers */
 }
 
 /* the fast way is taken where it should be: it would be easy to lose it and not to notice */
@@ -291,6 +306,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/text/patchify/golden-tables", test_golden_tables);
   g_test_add_func ("/text/patchify/bfloat16", test_bfloat16);
+  g_test_add_func ("/text/patchify/ties", test_ties);
   g_test_add_func ("/text/patchify/float16", test_float16);
   g_test_add_func ("/text/patchify/layout", test_layout);
   g_test_add_func ("/text/patchify/forms", test_forms);

@@ -207,6 +207,16 @@ test_shrink (void)
     rule.max_pixels = rule.min_pixels + (guint64)g_test_rand_int_range (0, 9000);
     for (guint k = 0; k < 2 * n; k++)
       sizes[k] = (guint32)g_test_rand_int_range (1, k % 3 == 0 ? 30 : 150);
+    if (i % 2 == 0) { /* one that is hardly higher than a patch, and fits just as it is */
+      gint64 height, width;
+
+      sizes[0] = (guint32)g_test_rand_int_range (5, 8);
+      sizes[1] = (guint32)g_test_rand_int_range (100, 900);
+      rule.max_pixels = 1 << 20;
+      hr_smart_resize_compute (&rule, sizes[0], sizes[1], &height, &width);
+      rule.max_pixels = MAX (rule.min_pixels, (guint64)(height * width))
+                        + (guint64)g_test_rand_int_range (0, 300);
+    }
     full = tokens_with (&rule, sizes, n, rule.max_pixels);
     check_shrink (&rule, sizes, n, full > 0 ? g_test_rand_int_range (0, (gint)full + 2) : 5);
   }
@@ -225,6 +235,9 @@ test_shrink_not_monotone (void)
   g_assert_cmpuint (hr_truncate_shrink (&rule, sizes, 1, 100, targets), ==, 262144);
   g_assert_cmpint (targets[1], ==, 3200);
   g_assert_cmpuint (hr_truncate_shrink (&rule, sizes, 1, 99, targets), <, 102400);
+  /* so halving the whole range would miss it */
+  rule.max_pixels = 110000;
+  g_assert_cmpuint (hr_truncate_shrink (&rule, sizes, 1, 100, targets), ==, 110000);
 }
 
 static void
