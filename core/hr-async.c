@@ -2,7 +2,7 @@
 #include "hr-async.h"
 
 typedef enum {
-  TICKET_PARKED,  /* not submitted: its bytes are not granted yet */
+  TICKET_PARKED, /* not submitted: its bytes are not granted yet */
   TICKET_FLYING,
   TICKET_GROWING, /* wants more bytes, and its element stands still */
   TICKET_DONE
@@ -23,7 +23,7 @@ struct _HrTicket {
 
 struct _HrAsync {
   HrWorker *worker;
-  GQueue tickets; /* HrTicket, in the order of the input */
+  GQueue tickets;     /* HrTicket, in the order of the input */
   GPtrArray *waiting; /* those of them that wait for bytes */
   guint n_flying;
 };
@@ -64,7 +64,7 @@ ticket_free (HrTicket *ticket)
 void
 hr_async_free (HrAsync *async)
 {
-  g_queue_clear_full (&async->tickets, (GDestroyNotify) ticket_free);
+  g_queue_clear_full (&async->tickets, (GDestroyNotify)ticket_free);
   g_ptr_array_unref (async->waiting);
   g_free (async);
 }
@@ -80,7 +80,8 @@ become_hole (HrTicket *ticket, GError *error)
     return; /* the run ends; nobody will look at the ticket */
   g_clear_pointer (&ticket->buffer, hr_buffer_unref);
   ticket->buffer = hr_buffer_new ();
-  hr_buffer_set_origin (ticket->buffer, ticket->origin != NULL ? hr_origin_ref (ticket->origin) : NULL);
+  hr_buffer_set_origin (ticket->buffer,
+                        ticket->origin != NULL ? hr_origin_ref (ticket->origin) : NULL);
   hr_buffer_make_hole (ticket->buffer, why);
 }
 
@@ -97,7 +98,8 @@ hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
   }
   ticket->buffer = buffer;
   if (error == NULL && buffer == NULL)
-    error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "finished a buffer without result and error");
+    error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                         "finished a buffer without result and error");
   if (error != NULL)
     become_hole (ticket, error);
   if (ticket->buffer != NULL) {
@@ -197,7 +199,8 @@ hr_ticket_is_serial (const HrTicket *ticket)
 }
 
 void
-hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body, gsize bytes G_GNUC_UNUSED)
+hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body,
+                          gsize bytes G_GNUC_UNUSED)
 {
   HrRun *run = ticket->async->worker->run;
 
@@ -266,7 +269,8 @@ go_on (HrAsync *async)
     } else {
       submit (ticket);
     }
-    if (async->waiting->len < left) /* it has finished others that waited, and the places have changed */
+    if (async->waiting->len
+        < left) /* it has finished others that waited, and the places have changed */
       i = 0;
   }
 }
@@ -340,8 +344,11 @@ poll_once (HrAsync *async, gboolean blocked)
   gint64 begin = hr_now (), time;
   GError *error = NULL;
 
-  hr_worker_begin_wait (worker, async->n_flying > 0 ? HR_WAIT_OUTSIDE : async->waiting->len > 0 ? HR_WAIT_BUDGET
-                                : blocked ? HR_WAIT_OUTPUT : HR_WAIT_INPUT,
+  hr_worker_begin_wait (worker,
+                        async->n_flying > 0       ? HR_WAIT_OUTSIDE
+                        : async->waiting->len > 0 ? HR_WAIT_BUDGET
+                        : blocked                 ? HR_WAIT_OUTPUT
+                                                  : HR_WAIT_INPUT,
                         blocked ? run->element->outputs->pdata[0] : run->element->inputs->pdata[0]);
   if (!run->def->poll (run->self, worker->state, run->bell.fd, -1, &error))
     hr_pipeline_fail (run->pipeline, run->element, error);
@@ -350,7 +357,8 @@ poll_once (HrAsync *async, gboolean blocked)
   if (async->n_flying > 0) /* in flight: that is its work */
     hr_counter_add (&worker->working, time);
   else
-    hr_counter_add (blocked || async->waiting->len > 0 ? &worker->blocked_out : &worker->blocked_in, time);
+    hr_counter_add (blocked || async->waiting->len > 0 ? &worker->blocked_out : &worker->blocked_in,
+                    time);
 }
 
 static void

@@ -34,7 +34,7 @@ hr_bell_ring (HrBell *bell)
     guint64 one = 1;
     ssize_t written = write (bell->fd, &one, sizeof one);
 
-    (void) written; /* the counter of an eventfd cannot be full here */
+    (void)written; /* the counter of an eventfd cannot be full here */
   }
 }
 
@@ -44,6 +44,6 @@ hr_bell_hush (HrBell *bell)
   guint64 count;
   ssize_t got = read (bell->fd, &count, sizeof count);
 
-  (void) got; /* nothing to read is fine too */
+  (void)got; /* nothing to read is fine too */
   g_atomic_int_set (&bell->rung, 0);
 }

@@ -32,7 +32,8 @@ typedef struct {
 GType hr_origin_get_type (void);
 
 /* takes references of @uri and @root, which may be NULL */
-HrOrigin *hr_origin_new (GRefString *uri, GRefString *root, gint64 byte, gint64 length, gint64 line);
+HrOrigin *hr_origin_new (GRefString *uri, GRefString *root, gint64 byte, gint64 length,
+                         gint64 line);
 HrOrigin *hr_origin_ref (HrOrigin *origin);
 void hr_origin_unref (HrOrigin *origin);
 /* "s3://c/train/a.jsonl:1234", or with the byte where the line is not known; (transfer full) */
@@ -45,12 +46,7 @@ char *hr_origin_to_string (const HrOrigin *origin);
  */
 typedef struct _HrList HrList;
 
-typedef enum {
-  HR_FIELD_TENSOR,
-  HR_FIELD_LIST,
-  HR_FIELD_JSON,
-  HR_FIELD_STRING
-} HrFieldType;
+typedef enum { HR_FIELD_TENSOR, HR_FIELD_LIST, HR_FIELD_JSON, HR_FIELD_STRING } HrFieldType;
 
 #define HR_TYPE_LIST (hr_list_get_type ())
 GType hr_list_get_type (void);
@@ -157,7 +153,8 @@ HrBuffer *hr_buffer_get_member (const HrBuffer *buffer, guint index);
 /* sum of the bytes of all tensors, each counted once a field; members are not followed */
 gsize hr_buffer_get_n_bytes (const HrBuffer *buffer);
 
-/* private to the core: drops all fields and the reservation, keeps number and origin; takes @error */
+/* private to the core: drops all fields and the reservation, keeps number and origin; takes @error
+ */
 void hr_buffer_make_hole (HrBuffer *buffer, GError *error);
 /* (transfer none) (nullable): why it is a hole; members of a delivered batch tell it too */
 const GError *hr_buffer_get_error (const HrBuffer *buffer);

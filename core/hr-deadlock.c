@@ -1,7 +1,7 @@
 /* hr-deadlock.c: who waits for whom
  *
- * An element stands still when all its workers wait for a link or for the release of samples. Then it
- * can only go on when the element at the other end of that link, or the sink that must ask, does
+ * An element stands still when all its workers wait for a link or for the release of samples. Then
+ * it can only go on when the element at the other end of that link, or the sink that must ask, does
  * something. Following that, we come to somebody who moves, or back to where we were. */
 #include "hr-deadlock.h"
 
@@ -127,8 +127,9 @@ describe (GPtrArray *circle, Stand *stands)
     HrElement *element = circle->pdata[i];
     HrElement *next = circle->pdata[(i + 1) % circle->len];
 
-    g_string_append_printf (text, "%s\"%s\" %s \"%s\"", i > 0 ? ", " : "", hr_element_get_name (element),
-                            stands[element->index].why, hr_element_get_name (next));
+    g_string_append_printf (text, "%s\"%s\" %s \"%s\"", i > 0 ? ", " : "",
+                            hr_element_get_name (element), stands[element->index].why,
+                            hr_element_get_name (next));
   }
   g_string_append (text, "; a branch that must hold more than its queue can take needs a larger "
                          "queue-items or queue-bytes, or the join another mode");
@@ -162,7 +163,7 @@ stood_before (HrDeadlock *finder, GPtrArray *circle, Stand *stands)
   gboolean all = TRUE;
 
   for (guint i = 0; i < circle->len; i++) {
-    guint index = ((HrElement *) circle->pdata[i])->index;
+    guint index = ((HrElement *)circle->pdata[i])->index;
 
     all = all && finder->suspects[index] == stands[index].count;
     finder->suspects[index] = stands[index].count;
@@ -176,7 +177,7 @@ is_warming_up (GPtrArray *circle, Stand *stands)
   gboolean any = FALSE;
 
   for (guint i = 0; i < circle->len; i++)
-    any = any || stands[((HrElement *) circle->pdata[i])->index].filling;
+    any = any || stands[((HrElement *)circle->pdata[i])->index].filling;
   return any;
 }
 
@@ -201,7 +202,8 @@ hr_deadlock_look (HrDeadlock *finder)
     } else {
       g_autofree char *text = describe (circle, stands);
 
-      hr_pipeline_fail (pipeline, NULL, g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_DEADLOCK, text));
+      hr_pipeline_fail (pipeline, NULL,
+                        g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_DEADLOCK, text));
     }
     return;
   }

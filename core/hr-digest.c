@@ -13,7 +13,7 @@ add (GChecksum *checksum, gconstpointer data, gsize size)
   while (size > 0) {
     gsize n = MIN (size, G_MAXINT32);
 
-    g_checksum_update (checksum, bytes, (gssize) n);
+    g_checksum_update (checksum, bytes, (gssize)n);
     bytes += n;
     size -= n;
   }
@@ -36,7 +36,7 @@ add_strided (GChecksum *checksum, const HrTensor *tensor, guint dim, const guint
     return;
   }
   for (gint64 i = 0; i < shape[dim]; i++)
-    add_strided (checksum, tensor, dim + 1, data + i * strides[dim] * (gint64) width);
+    add_strided (checksum, tensor, dim + 1, data + i * strides[dim] * (gint64)width);
 }
 
 static void
@@ -86,7 +86,7 @@ add_list (GChecksum *checksum, const HrList *list)
 static gint
 compare_names (gconstpointer a, gconstpointer b)
 {
-  return strcmp (*(char *const *) a, *(char *const *) b);
+  return strcmp (*(char *const *)a, *(char *const *)b);
 }
 
 /* fields by name: the order in which elements set them is nobody's business */
@@ -96,7 +96,7 @@ sorted_names (const HrBuffer *buffer)
   GPtrArray *names = g_ptr_array_new ();
 
   for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++)
-    g_ptr_array_add (names, (gpointer) hr_buffer_get_field (buffer, i, NULL));
+    g_ptr_array_add (names, (gpointer)hr_buffer_get_field (buffer, i, NULL));
   g_ptr_array_sort (names, compare_names);
   return names;
 }
@@ -125,5 +125,6 @@ hr_digest_update (GChecksum *checksum, const HrBuffer *buffer)
       add_string (checksum, string);
   }
   for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
-    add_string (checksum, hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE ? "hole" : "sample");
+    add_string (checksum,
+                hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE ? "hole" : "sample");
 }

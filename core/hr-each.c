@@ -5,9 +5,11 @@
 static const char *
 member_name (const HrRun *run, const HrBuffer *sample, guint index)
 {
-  HrList *names = run->def->each_names != NULL ? hr_buffer_get_list (sample, run->def->each_names) : NULL;
+  HrList *names =
+      run->def->each_names != NULL ? hr_buffer_get_list (sample, run->def->each_names) : NULL;
 
-  return names != NULL && index < hr_list_get_length (names) ? hr_list_get_string (names, index) : NULL;
+  return names != NULL && index < hr_list_get_length (names) ? hr_list_get_string (names, index)
+                                                             : NULL;
 }
 
 static void
@@ -36,7 +38,8 @@ hr_each_begin (HrWorker *worker, HrBuffer *in)
   HrList *list;
 
   worker->out->sample = sample->sample;
-  if (def->prepare != NULL && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
+  if (def->prepare != NULL
+      && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
     end_with_hole (worker, sample, NULL, error);
     return NULL;
   }
@@ -98,13 +101,15 @@ hr_each_member (HrWorker *worker, HrSplit *split, guint index)
     return;
   out->sample = split->sample->sample;
   if (split->members[index] == NULL) {
-    set_failed (split, index, g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                                           "member %u of \"%s\" is no tensor", index, run->def->each_field));
+    set_failed (split, index,
+                g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                             "member %u of \"%s\" is no tensor", index, run->def->each_field));
     return;
   }
   hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "member %u of %u", index, split->n);
   hr_out_take_permit (out);
-  if (!run->def->each (run->self, worker->state, split->sample, index, &split->members[index], out, &error)) {
+  if (!run->def->each (run->self, worker->state, split->sample, index, &split->members[index], out,
+                       &error)) {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
     set_failed (split, index, error);

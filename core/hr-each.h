@@ -1,9 +1,10 @@
-/* hr-each.h: a sample whose members (images) are worked on one by one, by several workers at once */
+/* hr-each.h: a sample whose members (images) are worked on one by one, by several workers at once
+ */
 #pragma once
 #include "hr-pipeline-private.h"
 
 struct _HrSplit {
-  HrBuffer *sample;   /* without the list; read-only while members are worked on */
+  HrBuffer *sample; /* without the list; read-only while members are worked on */
   gint64 ticket;
   guint n;            /* members */
   guint next;         /* the first that nobody has taken; under the link's lock */

@@ -46,9 +46,9 @@ typedef struct _HrOut HrOut;
 typedef struct _HrTicket HrTicket;
 
 typedef enum {
-  HR_FLOW_MORE,  /* call me again */
-  HR_FLOW_END,   /* that was the last */
-  HR_FLOW_ERROR  /* the error is set */
+  HR_FLOW_MORE, /* call me again */
+  HR_FLOW_END,  /* that was the last */
+  HR_FLOW_ERROR /* the error is set */
 } HrFlow;
 
 typedef enum {
@@ -77,14 +77,15 @@ typedef enum {
  *   buffers and should return after at most a few MB, or when it would wait (see hr_out_sleep()).
  * @process: transform. Gets @in to keep; pushes any number of buffers.
  * @each with @each_field: called once a member of a list field, spread over the workers, put
- *   together again by the core. Gets the member in *@member (yours) and replaces it, or leaves %NULL
- *   there: a list of which nothing is left is no field any more.
+ *   together again by the core. Gets the member in *@member (yours) and replaces it, or leaves
+ * %NULL there: a list of which nothing is left is no field any more.
  *   @prepare, if set, is called once a sample before that, by one worker.
  * @submit with @poll: asynchronous. One thread (io-threads) keeps many tickets in flight. submit()
  *   must not wait. poll() waits at most @timeout_ms (-1: for ever) for its own descriptors or for
  *   @wake_fd to become readable, and finishes tickets with hr_ticket_done(). Never waits for
  *   anything else.
- * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may choose).
+ * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may
+ * choose).
  * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
  * @consume: sink.
  * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.
@@ -119,8 +120,8 @@ struct _HrElementDef {
   gboolean stamps;      /* its output is samples, its input was not: numbers start here */
   gboolean pullable;
   gboolean pushable;
-  gboolean network;     /* waits for a network: for the verdict */
-  gboolean trains;      /* a sink that stands for the trainer: its consume() is the step */
+  gboolean network; /* waits for a network: for the verdict */
+  gboolean trains;  /* a sink that stands for the trainer: its consume() is the step */
 
   /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
   gboolean (*check) (gconstpointer self, GError **error);
@@ -132,13 +133,15 @@ struct _HrElementDef {
   void (*worker_stop) (gconstpointer self, gpointer worker);
 
   HrFlow (*create) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
-  gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+  gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
+                       GError **error);
   /* transforms that hold buffers back: the input has ended */
   gboolean (*finish) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
 
   const char *each_field; /* "images" */
   const char *each_names; /* a list field with the members' names, for messages: "image_links" */
-  gboolean (*prepare) (gconstpointer self, gpointer worker, HrBuffer *sample, HrOut *out, GError **error);
+  gboolean (*prepare) (gconstpointer self, gpointer worker, HrBuffer *sample, HrOut *out,
+                       GError **error);
   gboolean (*each) (gconstpointer self, gpointer worker, const HrBuffer *sample, guint index,
                     HrTensor **member, HrOut *out, GError **error);
 
@@ -147,21 +150,26 @@ struct _HrElementDef {
   void (*submit) (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticket);
   /* a ticket that hr_ticket_reserve() had parked may go on */
   void (*resume) (gconstpointer self, gpointer worker, HrTicket *ticket);
-  gboolean (*poll) (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms, GError **error);
+  gboolean (*poll) (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms,
+                    GError **error);
   /* most transfers that are in flight at once; the window is 8 times that */
   guint (*concurrency) (gconstpointer self);
 
   HrJoin (*join) (gconstpointer self);
-  HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in, GError **error);
+  HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in,
+                      GError **error);
   guint64 (*route) (gconstpointer self, gpointer worker, const HrBuffer *in, guint n_out);
 
-  gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error);
+  gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
+                       GError **error);
 
   /* batch: how many inputs make one output; packed: 0 */
   guint (*group) (gconstpointer self);
-  /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the first */
+  /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
+   * first */
   void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
-  /* further numbers for the stats, a JSON object's members are added to the element's; any thread */
+  /* further numbers for the stats, a JSON object's members are added to the element's; any thread
+   */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
 };
 
@@ -170,8 +178,9 @@ struct _HrElementDef {
  */
 #define HR_ELEMENT(id, T, ...)                                                                     \
   extern const HrElementDef hr_element_##id;                                                       \
-  const HrElementDef hr_element_##id = { .abi_size = sizeof (HrElementDef), .name = #id,           \
-                                         .self_size = sizeof (T), __VA_ARGS__ };
+  const HrElementDef hr_element_##id = {                                                           \
+    .abi_size = sizeof (HrElementDef), .name = #id, .self_size = sizeof (T), __VA_ARGS__           \
+  };
 
 /* ---- services, for the thread that is inside create, process, finish, each, consume ---- */
 
@@ -190,7 +199,8 @@ void hr_out_push (HrOut *out, HrBuffer *buffer);
  *
  * Returns: %FALSE if the run ends by it: leave with what @fatal holds
  */
-gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GError **fatal);
+gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error,
+                        GError **fatal);
 
 /**
  * hr_out_drop:

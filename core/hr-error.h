@@ -31,12 +31,12 @@ typedef enum {
 } HrParseError;
 
 typedef enum {
-  HR_CORE_ERROR_FAILED,  /* something that has no better code */
-  HR_CORE_ERROR_STOPPED, /* the pipeline is being stopped: leave, it is not reported */
-  HR_CORE_ERROR_STATE,   /* a call that this state does not allow */
-  HR_CORE_ERROR_FORKED,  /* used in another process than the one that started it */
-  HR_CORE_ERROR_DEADLOCK,/* the elements wait for each other; the message names the circle */
-  HR_CORE_ERROR_PLUGIN   /* a plugin file cannot be used */
+  HR_CORE_ERROR_FAILED,   /* something that has no better code */
+  HR_CORE_ERROR_STOPPED,  /* the pipeline is being stopped: leave, it is not reported */
+  HR_CORE_ERROR_STATE,    /* a call that this state does not allow */
+  HR_CORE_ERROR_FORKED,   /* used in another process than the one that started it */
+  HR_CORE_ERROR_DEADLOCK, /* the elements wait for each other; the message names the circle */
+  HR_CORE_ERROR_PLUGIN    /* a plugin file cannot be used */
 } HrCoreError;
 
 typedef enum {
@@ -70,8 +70,8 @@ typedef enum {
   HR_DATA_ERROR_OVERLONG,
   HR_DATA_ERROR_LINK_REFUSED,
   HR_DATA_ERROR_NO_LABEL, /* nothing in it to learn: dropped, never an error */
-  HR_DATA_ERROR_OTHER, /* for elements whose samples are none of the above */
-  HR_N_DATA_ERRORS     /*< skip >*/
+  HR_DATA_ERROR_OTHER,    /* for elements whose samples are none of the above */
+  HR_N_DATA_ERRORS        /*< skip >*/
 } HrDataError;
 
 GQuark hr_parse_error_quark (void);
@@ -94,6 +94,7 @@ const char *hr_data_error_kind (int code);
  * @format: what is wrong with the sample: the numbers, what was expected, what to do.
  *   Not who and where: the core puts element, file, line and member in front.
  */
-void hr_set_data_error (GError **error, HrDataError code, const char *format, ...) G_GNUC_PRINTF (3, 4);
+void hr_set_data_error (GError **error, HrDataError code, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
 
 G_END_DECLS

@@ -9,7 +9,7 @@ show_controls (const char *message)
 {
   GString *text = g_string_new (NULL);
 
-  for (const guint8 *p = (const guint8 *) message; *p; p++) {
+  for (const guint8 *p = (const guint8 *)message; *p; p++) {
     if (*p == '\n')
       g_string_append (text, "\\n");
     else if (*p == '\t')
@@ -19,14 +19,15 @@ show_controls (const char *message)
     else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
       g_string_append_printf (text, "\\u%04x", *++p);
     else
-      g_string_append_c (text, (char) *p);
+      g_string_append_c (text, (char)*p);
   }
   return g_string_free (text, FALSE);
 }
 
 /* `imagedecode "imagedecode0": s3://c/train/a.jsonl:1234 images/7.jpg: JPEG ends early` */
 static void
-add_who_and_where (GError *error, const HrElement *element, const HrOrigin *origin, const char *member)
+add_who_and_where (GError *error, const HrElement *element, const HrOrigin *origin,
+                   const char *member)
 {
   g_autofree char *where = origin != NULL ? hr_origin_to_string (origin) : NULL;
   GString *text = g_string_new (NULL);
@@ -58,7 +59,8 @@ exceeded (const char *limit, gint64 n_errors, gint64 n_seen)
     return NULL;
   if (*end == '%')
     return g_strdup_printf ("max-errors=%s is exceeded: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                            " samples were bad, the last: ", limit, n_errors, n_seen);
+                            " samples were bad, the last: ",
+                            limit, n_errors, n_seen);
   return g_strdup_printf ("max-errors=%s is exceeded, the last: ", limit);
 }
 
@@ -72,7 +74,7 @@ count_samples (HrRun *run)
     return __atomic_load_n (&run->n_stamped, __ATOMIC_RELAXED) + 1;
   hr_mutex_lock (&run->lock);
   for (guint i = 0; i < run->n_workers; i++)
-    n += (gint64) hr_counter_get (&run->workers[i]->items);
+    n += (gint64)hr_counter_get (&run->workers[i]->items);
   hr_mutex_unlock (&run->lock);
   return n;
 }
@@ -115,7 +117,7 @@ hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
   if (error->code >= 0 && error->code < HR_N_DATA_ERRORS)
     __atomic_add_fetch (&pipeline->skipped[error->code], 1, __ATOMIC_RELAXED);
   hr_log (run->element->common.name, HR_LOG_INFO, -1, "skipped: %s", error->message);
-  hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, run->element, error, (HrOrigin *) origin);
+  hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, run->element, error, (HrOrigin *)origin);
   *hole = error;
   return TRUE;
 }
@@ -135,7 +137,7 @@ hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why)
   else
     __atomic_add_fetch (&pipeline->n_dropped, 1, __ATOMIC_RELAXED);
   hr_log (run->element->common.name, HR_LOG_INFO, -1, "dropped: %s", why->message);
-  hr_pipeline_post (pipeline, HR_MESSAGE_DROPPED, run->element, why, (HrOrigin *) origin);
+  hr_pipeline_post (pipeline, HR_MESSAGE_DROPPED, run->element, why, (HrOrigin *)origin);
 }
 
 void

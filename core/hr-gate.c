@@ -283,6 +283,6 @@ hr_gate_get_stats (HrGate *gate, HrGateStats *stats)
   stats->max_used = gate->max_used;
   stats->max_over = gate->max_over;
   stats->n_forced = gate->n_forced;
-  stats->n_waiting = (guint) gate->n_waiting;
+  stats->n_waiting = (guint)gate->n_waiting;
   hr_mutex_unlock (&gate->lock);
 }

@@ -8,8 +8,8 @@ typedef struct _HrGateWaiter HrGateWaiter;
 
 /* A request; it lives with who waits. Woken through one of @cond and @bell when it is granted. */
 struct _HrGateWaiter {
-  gint64 number;  /* of the sample; the lowest waiter is served first */
-  guint segment;  /* see hr-steps.h; later ones are served first */
+  gint64 number; /* of the sample; the lowest waiter is served first */
+  guint segment; /* see hr-steps.h; later ones are served first */
   guint64 amount;
   HrCond *cond;
   HrBell *bell;
@@ -34,7 +34,8 @@ gboolean hr_gate_request (HrGate *gate, HrGateWaiter *waiter);
 gboolean hr_gate_cancel (HrGate *gate, HrGateWaiter *waiter);
 gboolean hr_gate_is_granted (HrGate *gate, HrGateWaiter *waiter);
 /* after hr_gate_request() said FALSE: sleeps until granted or *closed; TRUE if granted */
-gboolean hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed, const gint *stopping);
+gboolean hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed,
+                       const gint *stopping);
 void hr_gate_give (HrGate *gate, guint64 amount);
 /* without asking: counted, over the capacity if need be */
 void hr_gate_take (HrGate *gate, guint64 amount);

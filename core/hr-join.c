@@ -19,10 +19,11 @@ hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
 
   for (guint i = 1; i < n; i++)
     if (in[i]->number != like.number) {
-      error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                           "input 0 is at number %" G_GINT64_FORMAT ", input %u at %" G_GINT64_FORMAT
-                           ": mode=zip needs the same samples on all inputs",
-                           like.number, i, in[i]->number);
+      error =
+          g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                       "input 0 is at number %" G_GINT64_FORMAT ", input %u at %" G_GINT64_FORMAT
+                       ": mode=zip needs the same samples on all inputs",
+                       like.number, i, in[i]->number);
       unref_all (in, n);
       hr_pipeline_fail (run->pipeline, run->element, error);
       return NULL;

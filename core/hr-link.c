@@ -30,7 +30,7 @@ hr_element_get_next (HrElement *element, guint pad)
 {
   if (element->outputs == NULL || pad >= element->outputs->len)
     return NULL;
-  return ((HrLink *) element->outputs->pdata[pad])->to;
+  return ((HrLink *)element->outputs->pdata[pad])->to;
 }
 
 HrElement *
@@ -38,7 +38,7 @@ hr_element_get_previous (HrElement *element, guint pad)
 {
   if (element->inputs == NULL || pad >= element->inputs->len || element->inputs->pdata[pad] == NULL)
     return NULL;
-  return ((HrLink *) element->inputs->pdata[pad])->from;
+  return ((HrLink *)element->inputs->pdata[pad])->from;
 }
 
 static HrLinkItem
@@ -64,7 +64,7 @@ hr_link_drain (HrLink *link)
     link->slots[i].n_buffers = link->slots[i].n_tickets = 0;
   }
   /* samples that nobody finished, for the run was stopped */
-  g_queue_clear_full (&link->splits, (GDestroyNotify) hr_split_free);
+  g_queue_clear_full (&link->splits, (GDestroyNotify)hr_split_free);
 }
 
 void
@@ -128,7 +128,8 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
   link->ring[(link->head + link->count) & (link->ring_size - 1)] = (HrLinkItem){ buffer, bytes };
   link->count++;
   link->bytes += bytes;
-  hr_rule_check (link->count == 1 || (link->count <= link->max_items && link->bytes <= link->max_bytes),
+  hr_rule_check (link->count == 1
+                     || (link->count <= link->max_items && link->bytes <= link->max_bytes),
                  "a queue is over its bounds");
   link->max_count = MAX (link->max_count, link->count);
   link->peak_bytes = MAX (link->peak_bytes, link->bytes);
@@ -140,14 +141,15 @@ limit_reached (const HrLink *link)
   guint64 limit = link->from->pipeline->settings.limit;
 
   return (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
-         && (guint64) link->next_number * link->group >= limit;
+         && (guint64)link->next_number * link->group >= limit;
 }
 
 /* Unlocks. Conditions live as long as the pipeline, so they are signalled without the lock. */
 static void
 unlock_and_tell_consumer (HrLink *link, guint n_new)
 {
-  guint n_wake = link->n_popping > 0 && link->count >= link->min_fill ? MIN (link->n_popping, n_new) : 0;
+  guint n_wake =
+      link->n_popping > 0 && link->count >= link->min_fill ? MIN (link->n_popping, n_new) : 0;
   gboolean ring = link->to_bell && n_new > 0;
 
   if (hr_wrong (HR_WRONG_WAITER_FLAG) && n_wake > 0)
@@ -362,7 +364,7 @@ hr_link_close (HrLink *link)
     g_queue_push_tail (&dropped, take_item (link).buffer);
   hr_mutex_unlock (&link->lock);
   hr_cond_broadcast (&link->not_full);
-  g_queue_clear_full (&dropped, (GDestroyNotify) hr_buffer_unref);
+  g_queue_clear_full (&dropped, (GDestroyNotify)hr_buffer_unref);
 
   for (guint i = 0; i < from->outputs->len && all; i++) {
     HrLink *other = from->outputs->pdata[i];
@@ -448,7 +450,7 @@ window_has_room (const HrLink *link, guint64 window)
 {
   if (link->popped == link->emitted)
     return TRUE; /* the head is never held up */
-  return (guint64) (link->popped - link->emitted) < window && link->slot_bytes <= link->max_bytes;
+  return (guint64)(link->popped - link->emitted) < window && link->slot_bytes <= link->max_bytes;
 }
 
 static gboolean
@@ -487,8 +489,8 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
       hr_mutex_unlock (&link->lock);
       return HR_POP_SPLIT;
     }
-    /* One too many since workers was lowered. Not before the members are taken: those who stay may all
-     * wait for bytes of later samples. */
+    /* One too many since workers was lowered. Not before the members are taken: those who stay may
+     * all wait for bytes of later samples. */
     if (worker >= hr_run_get_n_workers (run)) {
       hr_cond_wait (&link->parked, &link->lock);
       continue;

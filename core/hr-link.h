@@ -39,21 +39,21 @@ struct _HrLink {
 
   HrMutex lock;
   HrCond not_empty, not_full, parked;
-  guint n_popping, n_pushing; /* how many wait for not_empty and not_full */
+  guint n_popping, n_pushing;  /* how many wait for not_empty and not_full */
   gboolean from_bell, to_bell; /* the producer's, the consumer's bell wants to ring */
   HrLinkItem *ring;
   guint ring_size, head, count;
   gsize bytes;
   guint64 max_items, max_bytes;
-  guint min_fill; /* items wanted before the first is popped */
+  guint min_fill;     /* items wanted before the first is popped */
   gsize wanted_bytes; /* of the buffer that hr_link_push_some() had no room for */
   gboolean ended, closed;
 
   HrStamp stamp;
   gint64 next_number; /* written with the lock, read without too */
-  gboolean raw; /* blocks, not samples yet */
-  guint group;  /* samples in each buffer */
-  guint segment; /* HR_STAMP_AGAIN: the one that ends here */
+  gboolean raw;       /* blocks, not samples yet */
+  guint group;        /* samples in each buffer */
+  guint segment;      /* HR_STAMP_AGAIN: the one that ends here */
 
   gint64 popped, emitted;
   gboolean emitting;
@@ -75,8 +75,9 @@ void hr_link_drain (HrLink *link);
 
 /* Takes the buffers. Waits for room and for the release of samples. FALSE: nobody wants them. */
 gboolean hr_link_push (HrLink *link, HrBuffer **buffers, guint n);
-/* Takes references of as many as there is room for, without waiting, or of all when nobody wants them;
- * yours if @last says so, else new ones. Not for links that stamp samples. Returns how many */
+/* Takes references of as many as there is room for, without waiting, or of all when nobody wants
+ * them; yours if @last says so, else new ones. Not for links that stamp samples. Returns how many
+ */
 guint hr_link_push_some (HrLink *link, HrBuffer **buffers, const gboolean *last, guint n);
 /* until there may be room for another buffer, or nobody wants it */
 void hr_link_wait_room (HrLink *link);

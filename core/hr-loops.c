@@ -135,7 +135,7 @@ static guint
 adapt (guint max, gint64 time, guint n)
 {
   gint64 each = MAX (time / n, 1);
-  guint fits = (guint) CLAMP (RUN_TIME / each, 1, HR_MAX_RUN);
+  guint fits = (guint)CLAMP (RUN_TIME / each, 1, HR_MAX_RUN);
 
   /* one cheap buffer is no proof: grow by steps, shrink at once */
   return MIN (fits, max * 2);
@@ -274,7 +274,7 @@ push_to_branches (HrWorker *worker, HrBuffer **items, guint64 *wanted, guint n)
     guint behind = 0, first = n;
 
     for (guint pad = 0; pad < n_out; pad++) {
-      guint64 bit = (guint64) 1 << pad;
+      guint64 bit = (guint64)1 << pad;
       guint n_branch = 0, n_taken;
 
       for (guint i = 0; i < n; i++)
@@ -304,7 +304,7 @@ route_loop (HrWorker *worker)
   HrLink *link = input (worker, 0);
   guint n_out = run->element->outputs->len, n;
   HrBuffer *items[HR_MAX_RUN];
-  guint64 wanted[HR_MAX_RUN], pads = n_out < 64 ? ((guint64) 1 << n_out) - 1 : G_MAXUINT64;
+  guint64 wanted[HR_MAX_RUN], pads = n_out < 64 ? ((guint64)1 << n_out) - 1 : G_MAXUINT64;
   gint64 ticket, begin, end, mark = hr_now ();
 
   while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket)) > 0) {

@@ -54,7 +54,8 @@ GType hr_memory_get_type (void);
 
 HrMemory *hr_memory_new (gsize size);
 HrMemory *hr_memory_new_from_allocator (HrAllocator *allocator, gsize size, GError **error);
-HrMemory *hr_memory_new_wrapped (gpointer data, gsize size, GDestroyNotify notify, gpointer notify_data);
+HrMemory *hr_memory_new_wrapped (gpointer data, gsize size, GDestroyNotify notify,
+                                 gpointer notify_data);
 HrMemory *hr_memory_new_copy (gconstpointer data, gsize size);
 HrMemory *hr_memory_view (HrMemory *memory, gsize offset, gsize size);
 HrMemory *hr_memory_ref (HrMemory *memory);

@@ -25,8 +25,8 @@ hr_message_unref (HrMessage *message)
 }
 
 void
-hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
-                         HrOrigin *origin)
+hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element,
+                         const GError *error, HrOrigin *origin)
 {
   HrMessage *message = g_new0 (HrMessage, 1);
 

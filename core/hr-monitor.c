@@ -1,4 +1,5 @@
-/* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle */
+/* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle
+ */
 #include "hr-pipeline-private.h"
 #include "hr-deadlock.h"
 

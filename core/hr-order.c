@@ -127,10 +127,10 @@ compare_tickets (gconstpointer a, gconstpointer b, gpointer data G_GNUC_UNUSED)
   return left->ticket < right->ticket ? -1 : left->ticket > right->ticket;
 }
 
-/* The worker that popped the sample has member 0; the others are taken by whoever has nothing to do,
- * before it pops: they belong to an earlier sample. The earliest sample first, whoever was offered
- * first: so the worker that popped it never waits for the bytes of a later one before all its members
- * are in hands. */
+/* The worker that popped the sample has member 0; the others are taken by whoever has nothing to
+ * do, before it pops: they belong to an earlier sample. The earliest sample first, whoever was
+ * offered first: so the worker that popped it never waits for the bytes of a later one before all
+ * its members are in hands. */
 void
 hr_link_offer_split (HrLink *link, HrSplit *split)
 {

@@ -86,7 +86,8 @@ needs_permit (const HrRun *run)
   return run->pipeline->cpus != NULL && !run->def->light && !run->def->waits;
 }
 
-/* Takes a processor. When the element is being closed it goes on without one: it will leave soon. */
+/* Takes a processor. When the element is being closed it goes on without one: it will leave soon.
+ */
 void
 hr_out_take_permit (HrOut *out)
 {
@@ -104,7 +105,8 @@ hr_out_take_permit (HrOut *out)
   } else {
     since = hr_now ();
     hr_worker_begin_wait (out->worker, HR_WAIT_PERMIT, NULL);
-    out->has_permit = hr_gate_wait (run->pipeline->cpus, &waiter, &run->closed, &run->pipeline->stopping);
+    out->has_permit =
+        hr_gate_wait (run->pipeline->cpus, &waiter, &run->closed, &run->pipeline->stopping);
     hr_worker_end_wait (out->worker);
     out->waited_cpu += hr_now () - since;
   }
@@ -132,7 +134,7 @@ HrReservation *
 hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes)
 {
   return hr_reservation_new (hr_gate_ref (gate), sample, bytes, give_back,
-                             (void (*) (gpointer)) hr_gate_unref);
+                             (void (*) (gpointer))hr_gate_unref);
 }
 
 /* Nothing that others need may be held while waiting: not the results so far, not a processor. */
@@ -166,7 +168,8 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
   HrRun *run = out->worker->run;
   HrGate *gate = run->pipeline->memory;
   /* a source that numbers samples: what it has collected comes first */
-  gint64 sample = run->def->create != NULL && !run->raw ? out->sample + out->n_buffers : out->sample;
+  gint64 sample =
+      run->def->create != NULL && !run->raw ? out->sample + out->n_buffers : out->sample;
   HrGateWaiter waiter = { .number = sample, .segment = run->segment, .amount = size };
   HrMemory *memory;
   HrCond granted;
@@ -181,7 +184,8 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
     return NULL;
   }
   /* what is small is warm and cheap without a pool */
-  memory = hr_memory_new_from_allocator (size <= 1024 ? hr_allocator_heap () : run->pool, size, error);
+  memory =
+      hr_memory_new_from_allocator (size <= 1024 ? hr_allocator_heap () : run->pool, size, error);
   if (memory == NULL)
     hr_gate_give (gate, size);
   else

@@ -37,10 +37,10 @@ struct _HrWorker {
   guint index;
   gpointer state;
   HrOut *out;
-  struct _HrAsync *async; /* of asynchronous elements */
-  gint wait;          /* HrWait */
-  gpointer wait_for;  /* HrLink */
-  guint64 wait_count; /* how often it has begun to wait */
+  struct _HrAsync *async;                               /* of asynchronous elements */
+  gint wait;                                            /* HrWait */
+  gpointer wait_for;                                    /* HrLink */
+  guint64 wait_count;                                   /* how often it has begun to wait */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
   guint64 items, bytes, copied;
 };
@@ -61,8 +61,8 @@ struct _HrRun {
   gpointer shared;
   gboolean started;
 
-  gint closed; /* leave every wait */
-  HrMutex lock; /* threads, workers, closed_fd */
+  gint closed;     /* leave every wait */
+  HrMutex lock;    /* threads, workers, closed_fd */
   GArray *threads; /* pthread_t, joined by the owner */
   guint n_alive;
   gboolean leaving; /* no new threads */
@@ -75,11 +75,12 @@ struct _HrRun {
   HrPlan *plan;
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
-  guint64 ahead; /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
-  guint group; /* samples in each buffer it gets */
+  guint64
+      ahead;    /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
+  guint group;  /* samples in each buffer it gets */
   gboolean raw; /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
-  guint segment; /* the unordered element that it stands before, see hr-steps.h */
+  guint segment;   /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
   gint64 n_stamped; /* samples made by an element that makes several of one buffer */
 
@@ -120,12 +121,12 @@ struct _HrPipeline {
   HrSteps *steps;
   gint64 skipped[HR_N_DATA_ERRORS];
   gint64 dropped[HR_N_DATA_ERRORS]; /* by an element's policy */
-  gint64 n_dropped; /* the same, by one that does not say why */
+  gint64 n_dropped;                 /* the same, by one that does not say why */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
   char *final_stats; /* once all threads have left */
   gboolean wound_up;
-  HrMutex live; /* live changes, one at a time */
+  HrMutex live;     /* live changes, one at a time */
   GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
   gboolean pulled_out; /* nobody will pull again */
@@ -176,13 +177,13 @@ struct _HrOut {
   HrWorker *worker;
   HrBuffer **buffers;
   guint n_buffers, n_room;
-  guint first;    /* where the results of the call at hand begin */
-  gint64 sample;  /* in whose name bytes are asked for */
-  HrOrigin *origin; /* of the buffer at hand, for errors; borrowed */
+  guint first;            /* where the results of the call at hand begin */
+  gint64 sample;          /* in whose name bytes are asked for */
+  HrOrigin *origin;       /* of the buffer at hand, for errors; borrowed */
   HrReservation *inherit; /* what the outputs of a stamping element hold on to */
   gboolean has_permit;
-  gint64 waited;      /* inside the function, nanoseconds: budget */
-  gint64 waited_cpu;  /* … permit */
+  gint64 waited;              /* inside the function, nanoseconds: budget */
+  gint64 waited_cpu;          /* … permit */
   void (*flush) (HrOut *out); /* hand on what is collected, before a wait; NULL: not in this mode */
   gpointer flush_data;
   GError *fatal;
@@ -194,17 +195,20 @@ void hr_out_give_permit (HrOut *out);
 void hr_out_add (HrOut *out, HrBuffer *buffer);
 
 /* hr-fault.c: what an error does */
-/* Takes @error. TRUE: skipped, *hole says it; FALSE: the run ends, the pipeline has been told. @member: an
- * image's name, or NULL */
-gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error, GError **hole);
-/* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL */
+/* Takes @error. TRUE: skipped, *hole says it; FALSE: the run ends, the pipeline has been told.
+ * @member: an image's name, or NULL */
+gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
+                   GError **hole);
+/* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
+ */
 void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
 /* takes @error; the first one wins; stops the pipeline */
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
-void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error, HrOrigin *origin);
+void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element,
+                       const GError *error, HrOrigin *origin);
 /* … by who holds pipeline->lock */
-void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element, const GError *error,
-                              HrOrigin *origin);
+void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element,
+                              const GError *error, HrOrigin *origin);
 /* a prefetchqueue that still fills must not be waited for: the budget is full */
 void hr_pipeline_thread_left (HrPipeline *pipeline);
 void hr_pipeline_end_warm_up (HrPipeline *pipeline);
@@ -217,7 +221,8 @@ void hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now);
 void hr_sink_done (HrRun *run, gint64 now);
 void hr_sink_leave (HrRun *run);
 
-/* hr-join.c: merges buffers of equal number; takes them. NULL: failed, the pipeline has been told */
+/* hr-join.c: merges buffers of equal number; takes them. NULL: failed, the pipeline has been told
+ */
 HrBuffer *hr_join_merge (HrWorker *worker, HrBuffer **in, guint n);
 
 /* hr-digest.c */

@@ -9,20 +9,24 @@
 static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
 
 const HrProp hr_pipeline_props[] = {
-  HR_PROP_BOOL (HrSettings, serial, FALSE,
-                "All elements in one thread, one sample at a time, one request in flight: the reference "
-                "whose bytes every other setting delivers"),
-  HR_PROP_SIZE (HrSettings, memory, 1, G_MAXUINT64, 2 * HR_GIB,
-                "Bytes of sample data that look-ahead may hold; the step in hand is never held up by it",
-                .flags = HR_PROP_LIVE),
+  HR_PROP_BOOL (
+      HrSettings, serial, FALSE,
+      "All elements in one thread, one sample at a time, one request in flight: the reference "
+      "whose bytes every other setting delivers"),
+  HR_PROP_SIZE (
+      HrSettings, memory, 1, G_MAXUINT64, 2 * HR_GIB,
+      "Bytes of sample data that look-ahead may hold; the step in hand is never held up by it",
+      .flags = HR_PROP_LIVE),
   HR_PROP_UINT (HrSettings, cpus, 0, 4096, 0,
                 "Processors that workers may compute on at once; 0: those the process may use",
                 .unit = "processors", .flags = HR_PROP_LIVE),
-  HR_PROP_ENUM (HrSettings, on_error, on_error_names, HR_ON_ERROR_FAIL,
-                "What a bad sample does, where its element does not say: end the run, or leave a hole",
-                .flags = HR_PROP_STREAM),
-  HR_PROP_STRING (HrSettings, max_errors, NULL,
-                  "Bad samples that an element may skip, where it does not say: a count, or a percentage"),
+  HR_PROP_ENUM (
+      HrSettings, on_error, on_error_names, HR_ON_ERROR_FAIL,
+      "What a bad sample does, where its element does not say: end the run, or leave a hole",
+      .flags = HR_PROP_STREAM),
+  HR_PROP_STRING (
+      HrSettings, max_errors, NULL,
+      "Bad samples that an element may skip, where it does not say: a count, or a percentage"),
   HR_PROP_UINT (HrSettings, limit, 0, G_MAXINT64, 0, "Stop after so many samples; 0: all",
                 .unit = "samples", .flags = HR_PROP_STREAM),
   HR_PROP_BOOL (HrSettings, checksum, FALSE,
@@ -46,7 +50,8 @@ set_property (GObject *object, guint id, const GValue *value, GParamSpec *spec G
 static void
 get_property (GObject *object, guint id, GValue *value, GParamSpec *spec G_GNUC_UNUSED)
 {
-  hr_prop_get_value (&HR_PIPELINE (object)->settings, &hr_pipeline_props[id - FIRST_PROPERTY], value);
+  hr_prop_get_value (&HR_PIPELINE (object)->settings, &hr_pipeline_props[id - FIRST_PROPERTY],
+                     value);
 }
 
 static void
@@ -81,7 +86,7 @@ finalize (GObject *object)
   g_clear_pointer (&pipeline->serial_run, hr_serial_free);
   g_ptr_array_unref (pipeline->links);
   g_ptr_array_unref (pipeline->elements);
-  g_queue_clear_full (&pipeline->messages, (GDestroyNotify) hr_message_unref);
+  g_queue_clear_full (&pipeline->messages, (GDestroyNotify)hr_message_unref);
   if (pipeline->memory != NULL) {
     hr_gate_detach (pipeline->memory); /* memory that is still held refers to it */
     hr_gate_unref (pipeline->memory);
@@ -117,7 +122,7 @@ hr_pipeline_init (HrPipeline *pipeline)
   hr_mutex_init (&pipeline->live);
   hr_cond_init (&pipeline->changed);
   pipeline->elements = g_ptr_array_new_with_free_func (g_object_unref);
-  pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify) hr_link_free);
+  pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_link_free);
   g_queue_init (&pipeline->messages);
   hr_props_init (&pipeline->settings, hr_pipeline_props);
 }
@@ -142,12 +147,13 @@ static void
 put_at (GPtrArray *pads, guint pad, HrLink *link)
 {
   if (pads->len <= pad)
-    g_ptr_array_set_size (pads, (gint) pad + 1);
+    g_ptr_array_set_size (pads, (gint)pad + 1);
   pads->pdata[pad] = link;
 }
 
 void
-hr_pipeline_link_pads (HrPipeline *pipeline, HrElement *from, guint from_pad, HrElement *to, guint to_pad)
+hr_pipeline_link_pads (HrPipeline *pipeline, HrElement *from, guint from_pad, HrElement *to,
+                       guint to_pad)
 {
   HrLink *link = hr_link_new (from, from_pad, to, to_pad);
 
@@ -193,7 +199,8 @@ hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index)
 }
 
 gboolean
-hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value, GError **error)
+hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value,
+                             GError **error)
 {
   const HrProp *prop;
   g_autofree char *why = NULL;
@@ -203,8 +210,8 @@ hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const c
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
   prop = hr_props_find (hr_pipeline_props, property);
   if (prop == NULL) {
-    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_UNKNOWN_PROPERTY, "no property \"%s\" of the pipeline",
-                 property);
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_UNKNOWN_PROPERTY,
+                 "no property \"%s\" of the pipeline", property);
     return FALSE;
   }
   if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED && !(prop->flags & HR_PROP_LIVE)) {
@@ -215,7 +222,8 @@ hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const c
   if (g_str_equal (prop->field, "max_errors")
       && hr_value_parse_limit (value, &count, &rate, &why) != HR_VALUE_OK) {
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-                 "bad value \"%s\" for \"max-errors\": %s; it takes a count such as 10 or a percentage such as 1%%",
+                 "bad value \"%s\" for \"max-errors\": %s; it takes a count such as 10 or a "
+                 "percentage such as 1%%",
                  value, why != NULL ? why : "out of range");
     return FALSE;
   }
@@ -253,9 +261,11 @@ check_process (HrPipeline *pipeline, GError **error)
 
   if (process == 0 || process == getpid ())
     return TRUE;
-  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED,
-               "started in process %d, used in process %d: threads do not survive a fork; create the "
-               "pipeline in the process that uses it", (int) process, (int) getpid ());
+  g_set_error (
+      error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED,
+      "started in process %d, used in process %d: threads do not survive a fork; create the "
+      "pipeline in the process that uses it",
+      (int)process, (int)getpid ());
   return FALSE;
 }
 
@@ -265,8 +275,8 @@ cpu_time (void)
   struct rusage usage;
 
   getrusage (RUSAGE_SELF, &usage);
-  return ((gint64) usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000
-         + ((gint64) usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
+  return ((gint64)usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) * 1000000000
+         + ((gint64)usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1000;
 }
 
 gint64
@@ -292,7 +302,7 @@ static void
 join_threads (HrPipeline *pipeline)
 {
   for (guint i = 0; i < pipeline->elements->len; i++) {
-    HrRun *run = ((HrElement *) pipeline->elements->pdata[i])->run;
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
 
     for (guint k = 0; run != NULL; k++) {
       pthread_t thread = 0;
@@ -394,7 +404,7 @@ prepare_run (HrPipeline *pipeline, GError **error)
   pipeline->started_at = hr_now ();
   pipeline->cpu_at_start = cpu_time ();
   for (guint i = 0; i < pipeline->elements->len; i++)
-    __atomic_store_n (&((HrElement *) pipeline->elements->pdata[i])->frozen, TRUE, __ATOMIC_RELEASE);
+    __atomic_store_n (&((HrElement *)pipeline->elements->pdata[i])->frozen, TRUE, __ATOMIC_RELEASE);
   ok = start_elements (pipeline, error);
   if (ok) {
     hr_mutex_lock (&pipeline->lock);
@@ -413,7 +423,7 @@ start_threads (HrPipeline *pipeline, GError **error)
 
   if (pipeline->settings.serial)
     return hr_serial_start (pipeline, error);
-  hr_mutex_lock (&pipeline->live); /* a live change of workers comes after this */
+  hr_mutex_lock (&pipeline->live);                 /* a live change of workers comes after this */
   for (guint i = 0; i < pipeline->links->len; i++) /* … and what was set meanwhile holds */
     hr_topology_bound_link (pipeline->links->pdata[i]);
   hr_topology_update_ahead (pipeline);
@@ -423,8 +433,10 @@ start_threads (HrPipeline *pipeline, GError **error)
     const HrElementDef *def = element->def;
 
     /* a live change may have been quicker */
-    if (!def->pullable && !def->pushable && hr_run_get_n_workers (element->run) > element->run->n_workers)
-      ok = hr_run_spawn (element->run, hr_run_get_n_workers (element->run) - element->run->n_workers, error);
+    if (!def->pullable && !def->pushable
+        && hr_run_get_n_workers (element->run) > element->run->n_workers)
+      ok = hr_run_spawn (element->run,
+                         hr_run_get_n_workers (element->run) - element->run->n_workers, error);
   }
   hr_mutex_unlock (&pipeline->live);
   return ok && hr_monitor_start (pipeline, error);
@@ -475,7 +487,7 @@ hr_pipeline_stop (HrPipeline *pipeline)
     return;
   hr_log ("core", HR_LOG_INFO, -1, "is being stopped");
   for (guint i = 0; i < pipeline->elements->len; i++)
-    hr_run_wake (((HrElement *) pipeline->elements->pdata[i])->run);
+    hr_run_wake (((HrElement *)pipeline->elements->pdata[i])->run);
   hr_gate_wake (pipeline->memory);
   if (pipeline->cpus != NULL)
     hr_gate_wake (pipeline->cpus);
@@ -536,15 +548,17 @@ hr_pipeline_pull (HrPipeline *pipeline, GError **error)
     return NULL;
   if (pipeline->pull_sink == NULL || pipeline->pid == 0) {
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
-                 pipeline->pid == 0 ? "pull: the pipeline has not been started"
-                                    : "pull: the pipeline has no sink to pull from, such as appsink");
+                 pipeline->pid == 0
+                     ? "pull: the pipeline has not been started"
+                     : "pull: the pipeline has no sink to pull from, such as appsink");
     return NULL;
   }
   run = pipeline->pull_sink->run;
   if (!pipeline->wound_up) {
     if (run->step > 0)
       hr_sink_done (run, hr_now ()); /* what the program did since the last one is its step */
-    buffer = pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run) : pull_from_link (run);
+    buffer =
+        pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run) : pull_from_link (run);
   }
   if (buffer == NULL) {
     if (!pipeline->wound_up) {
@@ -563,9 +577,10 @@ find_pushable (HrPipeline *pipeline, const char *name, GError **error)
 
   if (element == NULL || !element->def->pushable || element->run == NULL) {
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "push: %s \"%s\"",
-                 element == NULL          ? "there is no element"
+                 element == NULL           ? "there is no element"
                  : !element->def->pushable ? "not an appsrc:"
-                                           : "the pipeline has not been started:", name);
+                                           : "the pipeline has not been started:",
+                 name);
     return NULL;
   }
   return element;

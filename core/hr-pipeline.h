@@ -63,8 +63,10 @@ HrElement *hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index);
  * Sets a property from text, with units, as the parser does, and checks its range. Properties
  * that are not live are frozen by start().
  */
-gboolean hr_element_set_from_string (HrElement *element, const char *property, const char *value, GError **error);
-gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value, GError **error);
+gboolean hr_element_set_from_string (HrElement *element, const char *property, const char *value,
+                                     GError **error);
+gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const char *value,
+                                      GError **error);
 
 /**
  * hr_pipeline_start:
@@ -73,8 +75,8 @@ gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property
  * half started.
  */
 gboolean hr_pipeline_start (HrPipeline *pipeline, GError **error);
-/* from any thread, also from an element: asks everybody to leave, and returns at once. Before start()
- * it is remembered: the run then ends as soon as it begins */
+/* from any thread, also from an element: asks everybody to leave, and returns at once. Before
+ * start() it is remembered: the run then ends as soon as it begins */
 void hr_pipeline_stop (HrPipeline *pipeline);
 /* joins all threads; FALSE with the first error if the run failed. With serial=true and a sink of
  * its own, the run happens in here. */
@@ -99,7 +101,8 @@ HrBuffer *hr_pipeline_pull (HrPipeline *pipeline, GError **error);
  *
  * Waits while the link is full. Returns: %FALSE if nobody wants it any more
  */
-gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GError **error);
+gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer,
+                           GError **error);
 /* no more will be pushed into that `appsrc` */
 void hr_pipeline_end (HrPipeline *pipeline, const char *name);
 
@@ -113,8 +116,8 @@ typedef enum {
   HR_MESSAGE_ERROR,   /* the first error of the run */
   HR_MESSAGE_SKIPPED, /* a sample was skipped: error and origin say why and which */
   HR_MESSAGE_WARNING,
-  HR_MESSAGE_DONE,    /* all elements have left */
-  HR_MESSAGE_DROPPED  /* a sample was left out by a policy: error and origin say why and which */
+  HR_MESSAGE_DONE,   /* all elements have left */
+  HR_MESSAGE_DROPPED /* a sample was left out by a policy: error and origin say why and which */
 } HrMessageType;
 
 typedef struct {

@@ -1,4 +1,5 @@
-/* hr-plan.c: the plain plan: every object in the order of its key, from its first byte to its last */
+/* hr-plan.c: the plain plan: every object in the order of its key, from its first byte to its last
+ */
 #include "hr-plan.h"
 #include <string.h>
 
@@ -49,7 +50,7 @@ hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size,
 static gint
 compare_keys (gconstpointer a, gconstpointer b)
 {
-  return strcmp (((const HrObject *) a)->key, ((const HrObject *) b)->key);
+  return strcmp (((const HrObject *)a)->key, ((const HrObject *)b)->key);
 }
 
 void

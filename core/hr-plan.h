@@ -35,7 +35,8 @@ typedef struct {
 } HrExtent;
 
 /* copies all; before hr_plan_listed() */
-void hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size, const char *etag);
+void hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size,
+                         const char *etag);
 /* the list is complete: sorts it */
 void hr_plan_listed (HrPlan *plan);
 gboolean hr_plan_is_listed (const HrPlan *plan);

@@ -50,36 +50,63 @@ typedef struct {
 } HrProp;
 
 /* the unused term makes the compiler compare the field's type with the property's */
-#define HR_PROP_OFFSET(T, f, ctype) (G_STRUCT_OFFSET (T, f) + 0 * sizeof (((ctype *) 0) == &((T *) 0)->f))
+#define HR_PROP_OFFSET(T, f, ctype)                                                                \
+  (G_STRUCT_OFFSET (T, f) + 0 * sizeof (((ctype *)0) == &((T *)0)->f))
 
-#define HR_PROP_BOOL(T, f, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_BOOL, .offset = HR_PROP_OFFSET (T, f, gboolean), .max = 1, \
-    .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_INT(T, f, lo, hi, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_INT, .offset = HR_PROP_OFFSET (T, f, gint64), .min = (gdouble) (lo), \
-    .max = (gdouble) (hi), .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_UINT(T, f, lo, hi, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_UINT, .offset = HR_PROP_OFFSET (T, f, guint64), .min = (gdouble) (lo), \
-    .max = (gdouble) (hi), .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_DOUBLE(T, f, lo, hi, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_DOUBLE, .offset = HR_PROP_OFFSET (T, f, gdouble), .min = (gdouble) (lo), \
-    .max = (gdouble) (hi), .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_SIZE(T, f, lo, hi, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_SIZE, .offset = HR_PROP_OFFSET (T, f, guint64), .min = (gdouble) (lo), \
-    .max = (gdouble) (hi), .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_DURATION(T, f, lo, hi, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_DURATION, .offset = HR_PROP_OFFSET (T, f, gint64), .min = (gdouble) (lo), \
-    .max = (gdouble) (hi), .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_STRING(T, f, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_STRING, .offset = HR_PROP_OFFSET (T, f, char *), .text = def, \
-    .doc = document, __VA_ARGS__ }
-#define HR_PROP_ENUM(T, f, names, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_ENUM, .offset = HR_PROP_OFFSET (T, f, gint), .choices = names, \
-    .number = (gdouble) (def), .doc = document, __VA_ARGS__ }
-#define HR_PROP_STRV(T, f, def, document, ...) \
-  { .field = #f, .type = HR_PROP_TYPE_STRV, .offset = HR_PROP_OFFSET (T, f, char **), .text = def, \
-    .doc = document, __VA_ARGS__ }
-#define HR_PROP_END { .field = NULL }
+#define HR_PROP_BOOL(T, f, def, document, ...)                                                     \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_BOOL, .offset = HR_PROP_OFFSET (T, f, gboolean), .max = 1,   \
+    .number = (gdouble)(def), .doc = document, __VA_ARGS__                                         \
+  }
+#define HR_PROP_INT(T, f, lo, hi, def, document, ...)                                              \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_INT, .offset = HR_PROP_OFFSET (T, f, gint64),                \
+    .min = (gdouble)(lo), .max = (gdouble)(hi), .number = (gdouble)(def), .doc = document,         \
+    __VA_ARGS__                                                                                    \
+  }
+#define HR_PROP_UINT(T, f, lo, hi, def, document, ...)                                             \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_UINT, .offset = HR_PROP_OFFSET (T, f, guint64),              \
+    .min = (gdouble)(lo), .max = (gdouble)(hi), .number = (gdouble)(def), .doc = document,         \
+    __VA_ARGS__                                                                                    \
+  }
+#define HR_PROP_DOUBLE(T, f, lo, hi, def, document, ...)                                           \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_DOUBLE, .offset = HR_PROP_OFFSET (T, f, gdouble),            \
+    .min = (gdouble)(lo), .max = (gdouble)(hi), .number = (gdouble)(def), .doc = document,         \
+    __VA_ARGS__                                                                                    \
+  }
+#define HR_PROP_SIZE(T, f, lo, hi, def, document, ...)                                             \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_SIZE, .offset = HR_PROP_OFFSET (T, f, guint64),              \
+    .min = (gdouble)(lo), .max = (gdouble)(hi), .number = (gdouble)(def), .doc = document,         \
+    __VA_ARGS__                                                                                    \
+  }
+#define HR_PROP_DURATION(T, f, lo, hi, def, document, ...)                                         \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_DURATION, .offset = HR_PROP_OFFSET (T, f, gint64),           \
+    .min = (gdouble)(lo), .max = (gdouble)(hi), .number = (gdouble)(def), .doc = document,         \
+    __VA_ARGS__                                                                                    \
+  }
+#define HR_PROP_STRING(T, f, def, document, ...)                                                   \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_STRING, .offset = HR_PROP_OFFSET (T, f, char *),             \
+    .text = def, .doc = document, __VA_ARGS__                                                      \
+  }
+#define HR_PROP_ENUM(T, f, names, def, document, ...)                                              \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_ENUM, .offset = HR_PROP_OFFSET (T, f, gint),                 \
+    .choices = names, .number = (gdouble)(def), .doc = document, __VA_ARGS__                       \
+  }
+#define HR_PROP_STRV(T, f, def, document, ...)                                                     \
+  {                                                                                                \
+    .field = #f, .type = HR_PROP_TYPE_STRV, .offset = HR_PROP_OFFSET (T, f, char **), .text = def, \
+    .doc = document, __VA_ARGS__                                                                   \
+  }
+#define HR_PROP_END                                                                                \
+  {                                                                                                \
+    .field = NULL                                                                                  \
+  }
 
 #define HR_KIB 1024.0
 #define HR_MIB (1024.0 * 1024)

@@ -1,4 +1,5 @@
-/* hr-random.h: randomness that is a pure function of its key: seed, epoch, sample; never of a thread */
+/* hr-random.h: randomness that is a pure function of its key: seed, epoch, sample; never of a
+ * thread */
 #pragma once
 #include <glib.h>
 

@@ -32,5 +32,5 @@ extern void hr_rule_broken (const char *what);
   } while (0)
 #else
 #define hr_wrong(rule) FALSE
-#define hr_rule_check(holds, what) ((void) 0)
+#define hr_rule_check(holds, what) ((void)0)
 #endif

@@ -132,7 +132,7 @@ hr_run_get_n_workers (const HrRun *run)
 
   if (run->def->parallel == HR_PARALLEL_NO || workers == 0)
     return 1;
-  return (guint) MIN (workers, HR_MAX_WORKERS);
+  return (guint)MIN (workers, HR_MAX_WORKERS);
 }
 
 guint64
@@ -143,13 +143,14 @@ hr_run_get_window (const HrRun *run)
 
   if (window > 0)
     return window;
-  n = run->def->concurrency != NULL && !hr_wrong (HR_WRONG_ASYNC_WINDOW) ? run->def->concurrency (run->self)
-                                                                      : hr_run_get_n_workers (run);
+  n = run->def->concurrency != NULL && !hr_wrong (HR_WRONG_ASYNC_WINDOW)
+          ? run->def->concurrency (run->self)
+          : hr_run_get_n_workers (run);
   if (run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW))
     return n;
   if (n == 1 && run->def->concurrency == NULL) /* no order to restore: what it may have in hand */
     return HR_MAX_RUN;
-  return 8 * (guint64) n;
+  return 8 * (guint64)n;
 }
 
 #define DEFAULT_ITEMS 128
@@ -161,9 +162,9 @@ hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes)
   guint64 own_items = hr_live_uint (&run->element->common.queue_items);
   guint64 own_bytes = hr_live_uint (&run->element->common.queue_bytes);
 
-  *items = own_items > 0 ? own_items
+  *items = own_items > 0                                                  ? own_items
            : run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW) ? 1
-                                                                           : DEFAULT_ITEMS;
+                                                                          : DEFAULT_ITEMS;
   *bytes = own_bytes > 0 ? own_bytes : DEFAULT_BYTES;
 }
 
@@ -261,8 +262,8 @@ thread_main (void *data)
   hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u begins", worker->index);
   hr_loop_for (run->def) (worker);
   hr_worker_self = NULL;
-  hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u leaves after %" G_GUINT64_FORMAT " buffers",
-          worker->index, worker->items);
+  hr_log (run->element->common.name, HR_LOG_DEBUG, -1,
+          "worker %u leaves after %" G_GUINT64_FORMAT " buffers", worker->index, worker->items);
   hr_run_leave (run);
   return NULL;
 }
@@ -295,8 +296,9 @@ hr_run_spawn (HrRun *run, guint n, GError **error)
     hr_mutex_unlock (&run->lock);
     if (failed != 0) {
       hr_pipeline_thread_left (pipeline);
-      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "%s \"%s\": cannot start a thread: %s",
-                   run->def->name, run->element->common.name, g_strerror (failed));
+      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+                   "%s \"%s\": cannot start a thread: %s", run->def->name,
+                   run->element->common.name, g_strerror (failed));
       return FALSE;
     }
   }

@@ -1,5 +1,5 @@
-/* hr-serial.c: serial=true: one thread does everything, one sample at a time, and only what the sink
- * needs next. No order to keep, no bound to hold: the reference for all other settings. */
+/* hr-serial.c: serial=true: one thread does everything, one sample at a time, and only what the
+ * sink needs next. No order to keep, no bound to hold: the reference for all other settings. */
 #include "hr-async.h"
 #include "hr-each.h"
 
@@ -133,7 +133,7 @@ route (HrElement *element)
   in = take (element, 0);
   wanted = element->def->route (element->self, worker->state, in, n);
   for (guint pad = 0; pad < n; pad++)
-    if (wanted & ((guint64) 1 << pad)) {
+    if (wanted & ((guint64)1 << pad)) {
       HrBuffer *copy = hr_buffer_ref (in);
 
       hr_link_push (element->outputs->pdata[pad], &copy, 1);

@@ -66,7 +66,8 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
   HrPipeline *pipeline = run->pipeline;
 
   if (run->cold_start < 0)
-    __atomic_store_n (&run->cold_start, now - run->asked_at, __ATOMIC_RELAXED); /* the first step has a time of its own */
+    __atomic_store_n (&run->cold_start, now - run->asked_at,
+                      __ATOMIC_RELAXED); /* the first step has a time of its own */
   else
     hr_counter_add (&run->wait_time, now - run->asked_at);
   /* before the next step is in hand, or the bytes of both would be out at once */

@@ -13,18 +13,17 @@ void
 hr_stall_sleep (void)
 {
   if (state == 0)
-    state = hr_mix64 (seed + (guint) g_atomic_int_add (&counter, 1) * 7919u + 1);
+    state = hr_mix64 (seed + (guint)g_atomic_int_add (&counter, 1) * 7919u + 1);
   state = hr_mix64 (state);
-  if ((gint) (state % 1000) < hr_stall_per_mille) {
-    struct timespec time = { 0, (glong) (state >> 32) % 300000 };
+  if ((gint)(state % 1000) < hr_stall_per_mille) {
+    struct timespec time = { 0, (glong)(state >> 32) % 300000 };
 
     nanosleep (&time, NULL);
   }
 }
 
 /* read once, before any thread of ours can exist */
-static void __attribute__ ((constructor))
-read_environment (void)
+static void __attribute__ ((constructor)) read_environment (void)
 {
   const char *value = getenv ("HR_STALL");
 

@@ -77,7 +77,7 @@ add_queue (JsonBuilder *builder, const HrElement *element)
     HrLink *link = element->inputs->pdata[i];
 
     hr_mutex_lock (&link->lock);
-    mean = MAX (mean, link->count_n > 0 ? (double) link->count_sum / link->count_n : 0);
+    mean = MAX (mean, link->count_n > 0 ? (double)link->count_sum / link->count_n : 0);
     max = MAX (max, link->max_count);
     bytes = MAX (bytes, link->peak_bytes);
     hr_mutex_unlock (&link->lock);
@@ -86,7 +86,7 @@ add_queue (JsonBuilder *builder, const HrElement *element)
   json_builder_begin_object (builder);
   add_double (builder, "mean", mean);
   add_int (builder, "max", max);
-  add_int (builder, "bytes", (gint64) bytes);
+  add_int (builder, "bytes", (gint64)bytes);
   json_builder_end_object (builder);
 }
 
@@ -102,9 +102,10 @@ add_element (JsonBuilder *builder, HrElement *element)
   if (run != NULL) {
     hr_run_sum (run, &sum);
     add_int (builder, "workers", hr_run_get_n_workers (run));
-    add_int (builder, "items", (gint64) (element->def->pullable ? (guint64) hr_counter_get (&run->step) : sum.items));
-    add_int (builder, "bytes", (gint64) sum.bytes);
-    add_int (builder, "bytes_copied", (gint64) sum.copied);
+    add_int (builder, "items",
+             (gint64)(element->def->pullable ? (guint64)hr_counter_get (&run->step) : sum.items));
+    add_int (builder, "bytes", (gint64)sum.bytes);
+    add_int (builder, "bytes_copied", (gint64)sum.copied);
     add_double (builder, "blocked_in_s", seconds (sum.blocked_in));
     add_double (builder, "working_s", seconds (sum.working));
     add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
@@ -159,7 +160,7 @@ add_kinds (JsonBuilder *builder, const gint64 *counts)
     gint64 n = hr_counter_get (&counts[i]);
 
     if (n > 0)
-      add_int (builder, hr_data_error_kind ((int) i), n);
+      add_int (builder, hr_data_error_kind ((int)i), n);
   }
 }
 
@@ -188,12 +189,13 @@ add_times (JsonBuilder *builder, const HrPipeline *pipeline, const HrRun *run)
   /* a sink that only swallows waits all the time, which says nothing */
   gboolean trains = run != NULL && (run->def->trains || run->def->pullable) && wait + train > 0;
 
-  add_or_null (builder, "wait_ratio", trains, trains ? (double) wait / (wait + train) : 0);
+  add_or_null (builder, "wait_ratio", trains, trains ? (double)wait / (wait + train) : 0);
   add_double (builder, "prepare_s", seconds (wait));
   add_double (builder, "transfer_s", 0);
   add_double (builder, "train_s", seconds (train));
   add_or_null (builder, "cold_start_s", cold >= 0, seconds (cold));
-  add_double (builder, "wall_s", pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
+  add_double (builder, "wall_s",
+              pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
 }
 
 static gint64
@@ -202,7 +204,7 @@ peak_rss (void)
   struct rusage usage;
 
   getrusage (RUSAGE_SELF, &usage);
-  return (gint64) usage.ru_maxrss * 1024;
+  return (gint64)usage.ru_maxrss * 1024;
 }
 
 static void
@@ -226,8 +228,8 @@ add_budget (JsonBuilder *builder, HrPipeline *pipeline)
 
   if (pipeline->memory != NULL)
     hr_gate_get_stats (pipeline->memory, &stats);
-  add_int (builder, "budget_peak_bytes", (gint64) stats.max_used);
-  add_int (builder, "over_budget_bytes", (gint64) stats.max_over);
+  add_int (builder, "budget_peak_bytes", (gint64)stats.max_used);
+  add_int (builder, "over_budget_bytes", (gint64)stats.max_over);
 }
 
 static void
@@ -268,8 +270,10 @@ make_stats (HrPipeline *pipeline)
   add_rates (builder, pipeline, run);
   add_budget (builder, pipeline);
   /* while it runs the sum is still being made */
-  add_string (builder, "sha256", run != NULL && run->checksum != NULL && pipeline->ended_at > 0
-                                     ? g_checksum_get_string (run->checksum) : NULL);
+  add_string (builder, "sha256",
+              run != NULL && run->checksum != NULL && pipeline->ended_at > 0
+                  ? g_checksum_get_string (run->checksum)
+                  : NULL);
   add_bottleneck (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);

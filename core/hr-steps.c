@@ -62,7 +62,7 @@ released_by (const Sink *sink)
 {
   if (!sink->gated || sink->ahead >= G_MAXINT32)
     return G_MAXINT64;
-  return (sink->asked + 1 + (gint64) sink->ahead) * sink->group;
+  return (sink->asked + 1 + (gint64)sink->ahead) * sink->group;
 }
 
 /* the minimum over the sinks */
@@ -84,7 +84,7 @@ compute_in_hand (HrSteps *steps)
   for (guint i = 0; i < steps->sinks->len; i++) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
 
-    in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64) sink->group);
+    in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64)sink->group);
   }
   return in_hand;
 }
@@ -232,11 +232,11 @@ hr_steps_in_hand (gpointer data, gint64 sample, guint index)
   if (hr_wrong (HR_WRONG_LOWEST_UNDELIVERED)) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
 
-    in_hand = sample <= sink->delivered * (gint64) sink->group;
+    in_hand = sample <= sink->delivered * (gint64)sink->group;
   } else if (hr_wrong (HR_WRONG_LOWEST_UNBATCHED)) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
 
-    in_hand = sample <= MAX (steps->batched, sink->delivered * (gint64) sink->group);
+    in_hand = sample <= MAX (steps->batched, sink->delivered * (gint64)sink->group);
   } else if (index < steps->segments->len && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
     const Segment *segment = &g_array_index (steps->segments, Segment, index);
     gint64 number = sample / segment->group;

@@ -2,8 +2,8 @@
  *
  * Step k of a sink holds its samples [k·G, (k+1)·G). A sink asks for a step, then takes it. Sources
  * release sample n when every sink has asked for a step that lies at most `ahead` before n's. The
- * samples in hand are those of the lowest step that some sink has not got yet. What stands before an
- * unordered element is one segment: there, numbers are those before that element. */
+ * samples in hand are those of the lowest step that some sink has not got yet. What stands before
+ * an unordered element is one segment: there, numbers are those before that element. */
 #pragma once
 #include "hr-sync.h"
 
@@ -32,7 +32,8 @@ void hr_steps_leave (HrSteps *steps, guint sink);
 
 /* who stamps samples. One stamper may wait at a time; *closed ends the wait with FALSE */
 gboolean hr_steps_may_release (HrSteps *steps, gint64 sample);
-gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const gint *stopping);
+gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed,
+                                const gint *stopping);
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 

@@ -85,7 +85,7 @@ hr_now (void)
   struct timespec time;
 
   clock_gettime (CLOCK_MONOTONIC, &time);
-  return (gint64) time.tv_sec * 1000000000 + time.tv_nsec;
+  return (gint64)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 extern gint hr_stall_per_mille; /* hr-stall.c; 0: off */

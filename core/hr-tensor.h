@@ -38,7 +38,8 @@ typedef struct _HrTensor HrTensor;
 GType hr_tensor_get_type (void);
 
 /* takes @memory; C-contiguous. It is a programmer's error if the memory is too small */
-HrTensor *hr_tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims, const gint64 *shape);
+HrTensor *hr_tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims,
+                         const gint64 *shape);
 /* takes @memory; @strides in elements */
 HrTensor *hr_tensor_new_strided (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims,
                                  const gint64 *shape, const gint64 *strides);

@@ -10,7 +10,7 @@ visit (HrElement *element, GPtrArray *order, GHashTable *seen)
   if (!g_hash_table_add (seen, element))
     return;
   for (guint i = 0; i < element->outputs->len; i++)
-    visit (((HrLink *) element->outputs->pdata[i])->to, order, seen);
+    visit (((HrLink *)element->outputs->pdata[i])->to, order, seen);
   g_ptr_array_add (order, element);
 }
 
@@ -41,7 +41,7 @@ find_stampers (HrPipeline *pipeline)
     HrElement *element = pipeline->order->pdata[i];
 
     for (guint k = 0; k < element->outputs->len; k++) {
-      const HrElement *to = ((HrLink *) element->outputs->pdata[k])->to;
+      const HrElement *to = ((HrLink *)element->outputs->pdata[k])->to;
 
       element->run->stamps_below |= to->def->stamps || to->run->stamps_below;
     }
@@ -52,7 +52,7 @@ static gboolean
 has_several_branches (HrPipeline *pipeline)
 {
   for (guint i = 0; i < pipeline->elements->len; i++)
-    if (((HrElement *) pipeline->elements->pdata[i])->outputs->len > 1)
+    if (((HrElement *)pipeline->elements->pdata[i])->outputs->len > 1)
       return TRUE;
   return FALSE;
 }
@@ -87,9 +87,11 @@ number_links (HrPipeline *pipeline, GError **error)
       stamp = HR_STAMP_JOINED;
     } else if (!element->common.ordered && element->outputs->len > 0) {
       if (has_several_branches (pipeline)) {
-        g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                     "%s \"%s\": ordered=false in a pipeline with a tee: its branches would not hold the "
-                     "same samples", def->name, element->common.name);
+        g_set_error (
+            error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+            "%s \"%s\": ordered=false in a pipeline with a tee: its branches would not hold the "
+            "same samples",
+            def->name, element->common.name);
         return FALSE;
       }
       stamp = HR_STAMP_AGAIN;
@@ -134,7 +136,7 @@ find_segments (HrPipeline *pipeline)
     HrLink *out = element->outputs->len > 0 ? element->outputs->pdata[0] : NULL;
 
     element->run->numbers = find_numbers (element);
-    element->run->segment = out == NULL                     ? n
+    element->run->segment = out == NULL                    ? n
                             : out->stamp == HR_STAMP_AGAIN ? out->segment
                                                            : out->to->run->segment;
   }
@@ -156,7 +158,7 @@ find_depths (HrPipeline *pipeline)
     element->run->ahead = steps;
     for (guint k = 0; k < element->inputs->len; k++)
       element->run->ahead =
-          MAX (element->run->ahead, ((HrLink *) element->inputs->pdata[k])->from->run->ahead);
+          MAX (element->run->ahead, ((HrLink *)element->inputs->pdata[k])->from->run->ahead);
   }
 }
 
@@ -171,7 +173,7 @@ look_upstream (HrPipeline *pipeline)
 
     run->gated = element->def->group != NULL;
     for (guint k = 0; k < element->inputs->len; k++) {
-      const HrElement *from = ((HrLink *) element->inputs->pdata[k])->from;
+      const HrElement *from = ((HrLink *)element->inputs->pdata[k])->from;
 
       run->gated |= from->run->gated;
       run->behind_prefetch |= from->def->lookahead != NULL || from->run->behind_prefetch;
@@ -213,7 +215,7 @@ bound_links (HrPipeline *pipeline)
       guint64 bytes;
 
       link->from->def->lookahead (link->from->self, &steps, &bytes, &link->min_fill);
-      link->min_fill = MIN (link->min_fill, (guint) link->max_items);
+      link->min_fill = MIN (link->min_fill, (guint)link->max_items);
     }
   }
 }
@@ -274,8 +276,9 @@ hr_topology_apply (HrPipeline *pipeline, GError **error)
 {
   pipeline->order = sink_to_source (pipeline);
   pipeline->steps = hr_steps_new ();
-  pipeline->memory = hr_gate_new (hr_live_uint (&pipeline->settings.memory),
-                                  pipeline->settings.serial ? always : hr_steps_in_hand, pipeline->steps);
+  pipeline->memory =
+      hr_gate_new (hr_live_uint (&pipeline->settings.memory),
+                   pipeline->settings.serial ? always : hr_steps_in_hand, pipeline->steps);
   if (!pipeline->settings.serial)
     pipeline->cpus = hr_gate_new (hr_topology_count_cpus (pipeline), NULL, NULL);
   for (guint i = 0; i < pipeline->elements->len; i++) {

@@ -10,8 +10,9 @@ kind_of (HrRun *run)
   if (run->def->trains || run->def->pullable)
     return "trainer";
   if (run->def->network || run->def->submit != NULL)
-    return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time) ? "network-latency"
-                                                                                    : "network-bandwidth";
+    return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time)
+               ? "network-latency"
+               : "network-bandwidth";
   return "cpu";
 }
 
@@ -26,7 +27,7 @@ trainer_is_fed (HrPipeline *pipeline, HrVerdict *verdict)
       continue;
     wait = hr_counter_get (&element->run->wait_time);
     train = hr_counter_get (&element->run->train_time);
-    if (train > 0 && (double) wait <= GOOD_WAIT_RATIO * (wait + train)) {
+    if (train > 0 && (double)wait <= GOOD_WAIT_RATIO * (wait + train)) {
       *verdict = (HrVerdict){ element, "trainer" };
       return TRUE;
     }
@@ -52,7 +53,7 @@ hr_verdict_find (HrPipeline *pipeline, HrVerdict *verdict)
       continue;
     hr_run_sum (run, &sum);
     /* the share of its workers' time in which it worked, or waited for a processor to work on */
-    busy = (double) (sum.working + sum.blocked_cpu) / hr_run_get_n_workers (run);
+    busy = (double)(sum.working + sum.blocked_cpu) / hr_run_get_n_workers (run);
     if (busy > most) {
       most = busy;
       *verdict = (HrVerdict){ element, kind_of (run) };

@@ -90,10 +90,12 @@ check_count (HrOut *out, const HrBuffer *like, HrOrigin *origin)
     return;
   }
   drop_outputs (out);
-  hr_pipeline_fail (run->pipeline, run->element,
-                    g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                                 "pushed %u buffers for one sample; an element that makes several must "
-                                 "declare .stamps or .group", n));
+  hr_pipeline_fail (
+      run->pipeline, run->element,
+      g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                   "pushed %u buffers for one sample; an element that makes several must "
+                   "declare .stamps or .group",
+                   n));
 }
 
 /* ---- two rules that can be broken, see hr-rules.h ---- */
@@ -148,7 +150,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
     hr_origin_ref (origin);
   out->first = out->n_buffers;
   out->sample = in->sample >= 0 ? in->sample : hr_run_get_next (run);
-  hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT, in->number);
+  hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT,
+          in->number);
   if (def->stamps)
     out->inherit = find_reservation (in);
   hr_out_take_permit (out);

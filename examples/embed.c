@@ -11,14 +11,17 @@ main (int argc, char **argv)
   g_autofree char *stats = NULL;
   g_autoptr (HrPipeline) pipeline =
       hr_parse_launch ("s3src name=in location=s3://placeholder/ ! jsonlparse ! imagefetch"
-                       " ! imagedecode workers=2 ! resize ! batch size=4 ! prefetchqueue ! appsink", &error);
+                       " ! imagedecode workers=2 ! resize ! batch size=4 ! prefetchqueue ! appsink",
+                       &error);
   HrBuffer *batch;
 
   if (pipeline && argc > 1
-      && hr_element_set_from_string (hr_pipeline_get_element (pipeline, "in"), "location", argv[1], &error)
+      && hr_element_set_from_string (hr_pipeline_get_element (pipeline, "in"), "location", argv[1],
+                                     &error)
       && hr_pipeline_start (pipeline, &error)) {
     while ((batch = hr_pipeline_pull (pipeline, &error))) {
-      g_print ("step %" G_GINT64_FORMAT ": %u samples\n", batch->number, hr_buffer_get_n_members (batch));
+      g_print ("step %" G_GINT64_FORMAT ": %u samples\n", batch->number,
+               hr_buffer_get_n_members (batch));
       hr_buffer_unref (batch);
     }
     hr_pipeline_stop (pipeline); /* for loops that end earlier */

@@ -1,7 +1,8 @@
 /* stamp.c: an element outside the tree: gives each sample a text with its number.
  *
  *   cc -shared -fPIC stamp.c -o hrstamp.so $(pkg-config --cflags --libs headrace-1.0)
- *   HR_PLUGIN_PATH=. hr-launch 'fakesrc num-buffers=3 ! stamp prefix=row- ! npysink location=out' */
+ *   HR_PLUGIN_PATH=. hr-launch 'fakesrc num-buffers=3 ! stamp prefix=row- ! npysink location=out'
+ */
 #include <headrace.h>
 
 typedef struct {
@@ -21,17 +22,19 @@ stamp_process (gconstpointer data, gpointer worker G_GNUC_UNUSED, HrBuffer *in, 
 {
   const Stamp *self = data;
   HrBuffer *sample = hr_buffer_make_writable (in);
-  g_autofree char *text = g_strdup_printf ("%s%0*" G_GINT64_FORMAT, self->prefix, (int) self->digits, sample->sample);
+  g_autofree char *text =
+      g_strdup_printf ("%s%0*" G_GINT64_FORMAT, self->prefix, (int)self->digits, sample->sample);
 
   hr_buffer_set_string (sample, "stamp", text);
   hr_out_push (out, sample);
   return TRUE;
 }
 
-HR_ELEMENT (stamp, Stamp,
-  .summary = "Give each sample a text with its number",
-  .description = "Adds the string field `stamp`: prefix, then the number of the sample in the order.",
-  .gives = "stamp", .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE,
-  .process = stamp_process)
+HR_ELEMENT (
+    stamp, Stamp, .summary = "Give each sample a text with its number",
+    .description =
+        "Adds the string field `stamp`: prefix, then the number of the sample in the order.",
+    .gives = "stamp", .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE,
+    .process = stamp_process)
 
 HR_PLUGIN (stamp, "1.0", "An example", &hr_element_stamp)

@@ -12,9 +12,10 @@ typedef struct {
 static const HrProp props[] = {
   HR_PROP_DURATION (Identity, sleep, 0, 3600 * HR_SECOND, 0, "Sleep so long for each buffer",
                     .flags = HR_PROP_LIVE),
-  HR_PROP_DOUBLE (Identity, sleep_sigma, 0, 4, 0,
-                  "Spread of the sleep: lognormal with this sigma, around the same mean; a sample's "
-                  "sleep is the same in every run"),
+  HR_PROP_DOUBLE (
+      Identity, sleep_sigma, 0, 4, 0,
+      "Spread of the sleep: lognormal with this sigma, around the same mean; a sample's "
+      "sleep is the same in every run"),
   HR_PROP_INT (Identity, error_after, -1, G_MAXINT64, -1,
                "Every sample behind the first N is bad; -1: none", .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Identity, error_every, 0, G_MAXINT64, 0, "Every N-th sample is bad; 0: none",

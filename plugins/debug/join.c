@@ -81,7 +81,8 @@ HR_ELEMENT (
         "come, with new numbers; any is not ordered between its inputs.",
     .examples =
         (const char *const[]){
-            "join name=j mode=any ! fakesink fakesrc num-buffers=3 size=0 ! j. fakesrc num-buffers=2 "
+            "join name=j mode=any ! fakesink fakesrc num-buffers=3 size=0 ! j. fakesrc "
+            "num-buffers=2 "
             "size=0 ! j.",
             "join name=j mode=concat ! fakesink fakesrc num-buffers=3 ! j. fakesrc num-buffers=5 "
             "! j.",

@@ -17,10 +17,10 @@ LLVMFuzzerTestOneInput (const guint8 *data, gsize size)
   g_assert_no_error (error);
   g_assert_cmpuint (header.width, >, 0);
   g_assert_cmpuint (header.height, >, 0);
-  g_assert_cmpuint ((guint64) header.width * header.height, <=, HR_IMAGE_PIXEL_LIMIT);
+  g_assert_cmpuint ((guint64)header.width * header.height, <=, HR_IMAGE_PIXEL_LIMIT);
   g_assert_cmpuint (header.orientation, >=, 1);
   g_assert_cmpuint (header.orientation, <=, 8);
   hr_image_header_get_size (&header, TRUE, &height, &width);
-  g_assert_cmpuint ((guint64) width * height, ==, (guint64) header.width * header.height);
+  g_assert_cmpuint ((guint64)width * height, ==, (guint64)header.width * header.height);
   return 0;
 }

@@ -6,8 +6,8 @@
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);
 const char *__asan_default_options (void);
 
-/* A text may name an element of a real plugin, which is opened then. Its tables have the names of our
- * own cast's, and either will do. */
+/* A text may name an element of a real plugin, which is opened then. Its tables have the names of
+ * our own cast's, and either will do. */
 const char *
 __asan_default_options (void)
 {

@@ -1,5 +1,5 @@
-/* replay.c: gives a fuzz target the files of its corpus, without a fuzzer: what was found once stays
- * fixed. Any compiler can build it. */
+/* replay.c: gives a fuzz target the files of its corpus, without a fuzzer: what was found once
+ * stays fixed. Any compiler can build it. */
 #include <glib.h>
 
 int LLVMFuzzerTestOneInput (const guint8 *data, gsize size);

@@ -2,8 +2,7 @@
 #include "headrace.h"
 
 /* in a function of its own, so that no register or stack slot still points there at exit */
-static void __attribute__ ((noinline))
-lose (void)
+static void __attribute__ ((noinline)) lose (void)
 {
   HrBuffer *buffer = hr_buffer_new ();
 
