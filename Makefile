@@ -38,6 +38,7 @@ clean: ## remove everything that was built
 test: ## all tests but the long ones, core and parsers under ASan, 60 s of fuzzing; ends with "N passed, N failed"
 	@$(DEPS) build test fuzz
 	@tools/venv
+	@tools/fetch-vocab
 	@$(COMPILE)
 	@tools/test-all short
 
@@ -74,6 +75,8 @@ test-clang: ## the tests, compiled by clang with warnings as errors
 test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
 	@$(DEPS) build test long fuzz coverage format
 	@tools/venv
+	@tools/venv tests/long-requirements.txt
+	@tools/fetch-vocab
 	@$(COMPILE)
 	@tools/test-all long
 
@@ -114,6 +117,14 @@ bench-hop: ## cost of a hop and start-up time beside GStreamer
 	@$(DEPS) build bench
 	@tools/compile build/release --buildtype=release
 	@bench/hop build/release
+
+.PHONY: bench-tokenize
+bench-tokenize: ## CPU time per token beside other tokenizers
+	@$(DEPS) build bench
+	@tools/venv bench/tokenize-requirements.txt
+	@tools/fetch-vocab
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/tokenize build/release
 
 .PHONY: bench-image
 bench-image: ## CPU time per decoded and resized image beside other loaders

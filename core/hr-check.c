@@ -209,7 +209,8 @@ check_properties (HrCheck *check, HrElement *element, GError **error)
                           "\"%s\" works in one thread, so workers=%" G_GUINT64_FORMAT
                           " cannot be\nleave workers out, or set it on an element that is parallel",
                           label, hr_live_uint (&element->common.workers));
-  if (def->check == NULL || def->check (element->self, &wrong))
+  if ((def->check == NULL || def->check (element->self, &wrong))
+      && (def->check_place == NULL || def->check_place (element->self, element, &wrong)))
     return TRUE;
   code = wrong != NULL && wrong->domain == HR_PARSE_ERROR ? wrong->code : HR_PARSE_ERROR_CONFLICT;
   return hr_check_fail (check, element, (HrParseError)code, error, "\"%s\": %s", label,

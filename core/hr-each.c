@@ -145,8 +145,12 @@ hr_each_end (HrWorker *worker, HrSplit *split)
     HrList *list = hr_list_new (split->n);
 
     for (guint i = 0; i < split->n; i++)
-      hr_list_append_tensor (list, g_steal_pointer (&split->members[i]));
-    hr_buffer_set_list (sample, run->def->each_field, list);
+      if (split->members[i] != NULL)
+        hr_list_append_tensor (list, g_steal_pointer (&split->members[i]));
+    if (hr_list_get_length (list) > 0)
+      hr_buffer_set_list (sample, run->def->each_field, list);
+    else
+      hr_list_unref (list);
     hr_out_add (worker->out, sample);
   }
   hr_split_free (split);

@@ -31,6 +31,14 @@ const char *hr_element_get_name (HrElement *element);
  *   or not yet
  */
 HrElement *hr_element_get_next (HrElement *element, guint pad);
+/**
+ * hr_element_get_previous:
+ * @pad: of its inputs, from 0
+ *
+ * Returns: (transfer none) (nullable): the element that an input comes from; %NULL if there is
+ *   none, or not yet
+ */
+HrElement *hr_element_get_previous (HrElement *element, guint pad);
 
 /* what a call to an element's function may use; valid during the call, only in its thread */
 typedef struct _HrOut HrOut;
@@ -69,7 +77,8 @@ typedef enum {
  *   buffers and should return after at most a few MB, or when it would wait (see hr_out_sleep()).
  * @process: transform. Gets @in to keep; pushes any number of buffers.
  * @each with @each_field: called once a member of a list field, spread over the workers, put
- *   together again by the core. Gets the member in *@member (yours) and replaces it.
+ *   together again by the core. Gets the member in *@member (yours) and replaces it, or leaves
+ * %NULL there: a list of which nothing is left is no field any more.
  *   @prepare, if set, is called once a sample before that, by one worker.
  * @submit with @poll: asynchronous. One thread (io-threads) keeps many tickets in flight. submit()
  *   must not wait. poll() waits at most @timeout_ms (-1: for ever) for its own descriptors or for
@@ -116,6 +125,8 @@ struct _HrElementDef {
 
   /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
   gboolean (*check) (gconstpointer self, GError **error);
+  /* the same, in the place where it stands: with those before and behind it */
+  gboolean (*check_place) (gconstpointer self, HrElement *element, GError **error);
   gboolean (*start) (gconstpointer self, gpointer shared, HrElement *element, GError **error);
   void (*stop) (gconstpointer self, gpointer shared);
   gboolean (*worker_start) (gconstpointer self, gpointer shared, gpointer worker, GError **error);
@@ -193,13 +204,15 @@ gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *
 
 /**
  * hr_out_drop:
- * @origin: (nullable) (transfer full): where the sample came from
+ * @buffer: (nullable) (transfer full): the sample, or what is left of it
+ * @origin: (nullable) (transfer full): where it came from, if @buffer does not say
+ * @why: (nullable) (transfer full): #HR_DATA_ERROR; its kind is what is counted as dropped
  *
- * For elements that make several samples of one buffer: this one is left out by a policy of the
- * element's, not for a fault. A hole takes its place; it is counted as dropped. (An element that
- * makes one sample of one drops it by pushing nothing.)
+ * Leaves a sample out because a property of the element says so, not because it is bad: a hole
+ * takes its place, whatever on-error says, and the run goes on. (Pushing nothing for a sample is
+ * the same without a reason.)
  */
-void hr_out_drop (HrOut *out, HrOrigin *origin);
+void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
 
 /**
  * hr_out_alloc:

@@ -39,6 +39,7 @@ static const char *const kinds[HR_N_DATA_ERRORS] = {
   [HR_DATA_ERROR_ASPECT_RATIO] = "aspect-ratio",
   [HR_DATA_ERROR_OVERLONG] = "overlong",
   [HR_DATA_ERROR_LINK_REFUSED] = "link-refused",
+  [HR_DATA_ERROR_NO_LABEL] = "no-label",
   [HR_DATA_ERROR_OTHER] = "other",
 };
 

@@ -69,8 +69,9 @@ typedef enum {
   HR_DATA_ERROR_ASPECT_RATIO,
   HR_DATA_ERROR_OVERLONG,
   HR_DATA_ERROR_LINK_REFUSED,
-  HR_DATA_ERROR_OTHER, /* for elements whose samples are none of the above */
-  HR_N_DATA_ERRORS     /*< skip >*/
+  HR_DATA_ERROR_NO_LABEL, /* nothing in it to learn: dropped, never an error */
+  HR_DATA_ERROR_OTHER,    /* for elements whose samples are none of the above */
+  HR_N_DATA_ERRORS        /*< skip >*/
 } HrDataError;
 
 GQuark hr_parse_error_quark (void);

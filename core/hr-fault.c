@@ -123,6 +123,24 @@ hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
 }
 
 void
+hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  if (why == NULL) {
+    __atomic_add_fetch (&pipeline->n_dropped, 1, __ATOMIC_RELAXED);
+    return;
+  }
+  add_who_and_where (why, run->element, origin, NULL);
+  if (why->domain == HR_DATA_ERROR && why->code >= 0 && why->code < HR_N_DATA_ERRORS)
+    __atomic_add_fetch (&pipeline->dropped[why->code], 1, __ATOMIC_RELAXED);
+  else
+    __atomic_add_fetch (&pipeline->n_dropped, 1, __ATOMIC_RELAXED);
+  hr_log (run->element->common.name, HR_LOG_INFO, -1, "dropped: %s", why->message);
+  hr_pipeline_post (pipeline, HR_MESSAGE_DROPPED, run->element, why, (HrOrigin *)origin);
+}
+
+void
 hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error)
 {
   gboolean first;

@@ -33,6 +33,14 @@ hr_element_get_next (HrElement *element, guint pad)
   return ((HrLink *)element->outputs->pdata[pad])->to;
 }
 
+HrElement *
+hr_element_get_previous (HrElement *element, guint pad)
+{
+  if (element->inputs == NULL || pad >= element->inputs->len || element->inputs->pdata[pad] == NULL)
+    return NULL;
+  return ((HrLink *)element->inputs->pdata[pad])->from;
+}
+
 static HrLinkItem
 take_item (HrLink *link)
 {

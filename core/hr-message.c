@@ -35,7 +35,8 @@ hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *el
   message->element = element != NULL ? g_strdup (element->common.name) : NULL;
   message->error = error != NULL ? g_error_copy (error) : NULL;
   message->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
-  if (type == HR_MESSAGE_SKIPPED && pipeline->messages.length >= MAX_MESSAGES)
+  if ((type == HR_MESSAGE_SKIPPED || type == HR_MESSAGE_DROPPED)
+      && pipeline->messages.length >= MAX_MESSAGES)
     hr_message_unref (message);
   else
     g_queue_push_tail (&pipeline->messages, message);

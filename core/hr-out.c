@@ -68,13 +68,13 @@ hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GE
 }
 
 void
-hr_out_drop (HrOut *out, HrOrigin *origin)
+hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
 {
-  HrBuffer *buffer = hr_buffer_new ();
-
-  hr_buffer_set_origin (buffer, origin);
-  hr_buffer_make_hole (buffer, NULL);
-  __atomic_add_fetch (&out->worker->run->pipeline->n_dropped, 1, __ATOMIC_RELAXED);
+  buffer = buffer != NULL ? hr_buffer_make_writable (buffer) : hr_buffer_new ();
+  if (origin != NULL)
+    hr_buffer_set_origin (buffer, origin);
+  hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
+  hr_buffer_make_hole (buffer, why);
   hr_out_push (out, buffer);
 }
 

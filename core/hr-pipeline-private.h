@@ -120,7 +120,8 @@ struct _HrPipeline {
   HrGate *cpus;
   HrSteps *steps;
   gint64 skipped[HR_N_DATA_ERRORS];
-  gint64 n_dropped; /* by an element's policy, without an error */
+  gint64 dropped[HR_N_DATA_ERRORS]; /* by an element's policy */
+  gint64 n_dropped;                 /* the same, by one that does not say why */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
   char *final_stats; /* once all threads have left */
@@ -198,6 +199,9 @@ void hr_out_add (HrOut *out, HrBuffer *buffer);
  * @member: an image's name, or NULL */
 gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
                    GError **hole);
+/* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
+ */
+void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
 /* takes @error; the first one wins; stops the pipeline */
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element,

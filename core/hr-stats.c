@@ -154,19 +154,26 @@ find_sink (HrPipeline *pipeline)
 }
 
 static void
-add_skipped (JsonBuilder *builder, HrPipeline *pipeline)
+add_kinds (JsonBuilder *builder, const gint64 *counts)
 {
-  json_builder_set_member_name (builder, "skipped");
-  json_builder_begin_object (builder);
   for (guint i = 0; i < HR_N_DATA_ERRORS; i++) {
-    gint64 n = hr_counter_get (&pipeline->skipped[i]);
+    gint64 n = hr_counter_get (&counts[i]);
 
     if (n > 0)
       add_int (builder, hr_data_error_kind ((int)i), n);
   }
+}
+
+static void
+add_skipped (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  json_builder_set_member_name (builder, "skipped");
+  json_builder_begin_object (builder);
+  add_kinds (builder, pipeline->skipped);
   json_builder_end_object (builder);
   json_builder_set_member_name (builder, "dropped");
   json_builder_begin_object (builder);
+  add_kinds (builder, pipeline->dropped);
   if (hr_counter_get (&pipeline->n_dropped) > 0)
     add_int (builder, "policy", hr_counter_get (&pipeline->n_dropped));
   json_builder_end_object (builder);

@@ -189,7 +189,7 @@ give_line (const Block *block, const char *line, gsize length, HrOrigin *origin,
   if (!read_line (block, line, length, origin, &sample, &error))
     return hr_out_reject (block->out, NULL, origin, error, fatal);
   if (sample == NULL) {
-    hr_out_drop (block->out, origin);
+    hr_out_drop (block->out, NULL, origin, NULL);
     return TRUE;
   }
   hr_buffer_set_origin (sample, origin);

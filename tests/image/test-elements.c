@@ -208,7 +208,7 @@ test_targets (gconstpointer setting)
   g_ptr_array_add (samples, second);
   g_autoptr (GError) error = NULL;
   Run run =
-      run_new (setting, "imagedecode WORKERS ! resize WORKERS ! resize max-pixels=70000 WORKERS",
+      run_new (setting, "imagedecode WORKERS ! resize max-pixels=150000 WORKERS ! resize WORKERS",
                samples, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (run.out->len, ==, 2);
@@ -216,8 +216,8 @@ test_targets (gconstpointer setting)
   g_assert_cmpint (hr_tensor_get_shape (image)[0], ==, 64);
   g_assert_cmpint (hr_tensor_get_shape (image)[1], ==, 96);
   image = hr_list_get_tensor (hr_buffer_get_list (run.out->pdata[1], "images"), 0);
-  g_assert_cmpint (hr_tensor_get_shape (image)[0], ==, 96);
-  g_assert_cmpint (hr_tensor_get_shape (image)[1], ==, 3200);
+  g_assert_cmpint (hr_tensor_get_shape (image)[0], ==, 64);
+  g_assert_cmpint (hr_tensor_get_shape (image)[1], ==, 2176);
   run_clear (&run);
 }
 
@@ -289,6 +289,32 @@ test_properties (void)
   g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
 }
 
+/* who comes later may not decide otherwise */
+static void
+test_conflicts (void)
+{
+  static const char *const wrong[] = { "resize ! resize max-pixels=70000",
+                                       "resize patch-size=14 ! identity ! resize patch-size=32",
+                                       "resize ! resize smart-resize=qwen-vl-utils", NULL };
+  static const char *const right[] = { "resize max-pixels=70000 ! resize",
+                                       "resize max-pixels=70000 ! resize max-pixels=70000",
+                                       "resize patch-size=14 ! resize patch-size=14", NULL };
+  for (guint i = 0; wrong[i] != NULL; i++) {
+    g_autofree char *text = g_strdup_printf ("appsrc ! imagedecode ! %s ! fakesink", wrong[i]);
+    g_autoptr (GError) error = NULL;
+    g_assert_null (hr_parse_launch (text, &error));
+    g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
+    g_assert_nonnull (strstr (error->message, "\"resize\" before it decides the sizes"));
+  }
+  for (guint i = 0; right[i] != NULL; i++) {
+    g_autofree char *text = g_strdup_printf ("appsrc ! imagedecode ! %s ! fakesink", right[i]);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
+    g_assert_no_error (error);
+    g_assert_nonnull (pipeline);
+  }
+}
+
 /* A size that is right already costs nothing: the same memory goes on. */
 static void
 test_pass_on (void)
@@ -329,5 +355,6 @@ main (int argc, char **argv)
     }
   g_test_add_func ("/image-elements/properties", test_properties);
   g_test_add_func ("/image-elements/pass-on", test_pass_on);
+  g_test_add_func ("/image-elements/conflicts", test_conflicts);
   return g_test_run ();
 }

@@ -55,7 +55,8 @@ def test_properties():
             cells = [c.strip() for c in re.split(r"(?<!\\)\|", shown[name])[1:-1]]
             prop = table[name]
             expected = [prop["type"], prop["doc"].replace("|", "\\|").replace("<", "&lt;")]
-            if [cells[1].split()[0], cells[5]] != expected or (prop["default"] or "") not in cells[2]:
+            default = (prop["default"] or "").replace("|", "\\|")
+            if [cells[1].split()[0], cells[5]] != expected or default not in cells[2]:
                 wrong.append(f"{element['name']}: {name} is another on the page")
     assert not wrong, "; ".join(wrong + [HINT])
 

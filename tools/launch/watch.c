@@ -128,6 +128,12 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     clear_bar (watch);
     fprintf (stderr, "warning: %s\n", message->error->message);
     return;
+  case HR_MESSAGE_DROPPED: /* what was asked for: only counted, but for -v */
+    if (watch->verbose) {
+      clear_bar (watch);
+      fprintf (stderr, "dropped: %s\n", message->error->message);
+    }
+    return;
   case HR_MESSAGE_ERROR: /* wait() tells it, once */
   case HR_MESSAGE_DONE:
     return;

@@ -1,0 +1,198 @@
+/* patch.c: pixels become the rows of numbers that a vision model reads
+ *
+ * Built with -ffp-contract=off: the table is the reference's to the last bit. */
+#include "patch.h"
+#include <math.h>
+#include <string.h>
+#include "resample-kernel.h"
+
+/* ---- numbers of 16 bits, rounded to nearest, ties to even ---- */
+
+static guint32
+bits_of (float value)
+{
+  guint32 bits;
+
+  memcpy (&bits, &value, sizeof (bits));
+  return bits;
+}
+
+static guint16
+to_bfloat16 (float value)
+{
+  guint32 bits = bits_of (value);
+
+  return (guint16)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+}
+
+static guint16
+to_float16 (float value)
+{
+  guint16 sign = bits_of (value) >> 31 ? 0x8000 : 0;
+  double size = fabs ((double)value);
+  int exponent;
+
+  if (size >= 65520) /* rounds to infinity */
+    return sign | 0x7C00;
+  if (size < 0x1p-14) /* counted in steps of the smallest number; may round up to a normal one */
+    return (guint16)(sign + nearbyint (size * 0x1p24));
+  frexp (size, &exponent);
+  return (guint16)(sign + ((exponent + 13) << 10) + nearbyint (ldexp (size, 11 - exponent)));
+}
+
+/* ---- the table ---- */
+
+static float
+calculate (const HrPatchTable *table, HrPatchForm form, guint channel, guint byte)
+{
+  float difference = (float)byte - table->minus[channel];
+
+  return form == HR_PATCH_TIMES ? difference * (1.0f / table->by[channel])
+                                : difference / table->by[channel];
+}
+
+static gboolean
+gives_table (const HrPatchTable *table, HrPatchForm form)
+{
+  for (guint channel = 0; channel < 3; channel++)
+    for (guint byte = 0; byte < 256; byte++) {
+      float value = calculate (table, form, channel, byte);
+
+      if (table->type == HR_PATCH_FLOAT32
+              ? bits_of (value) != bits_of (table->values[channel][byte])
+              : to_bfloat16 (value) != table->halves[channel][byte])
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+choose_form (HrPatchTable *table)
+{
+  table->form = HR_PATCH_LOOK_UP;
+  if (table->type != HR_PATCH_FLOAT32 && table->type != HR_PATCH_BFLOAT16)
+    return;
+  if (gives_table (table, HR_PATCH_TIMES))
+    table->form = HR_PATCH_TIMES;
+  else if (gives_table (table, HR_PATCH_OVER))
+    table->form = HR_PATCH_OVER;
+}
+
+void
+hr_patch_table_init (HrPatchTable *table, HrPatchType type, HrPatchSpelling spelling,
+                     const double *mean, const double *std, double scale)
+{
+  table->type = type;
+  for (guint channel = 0; channel < 3; channel++) {
+    float middle = (float)mean[channel], spread = (float)std[channel];
+
+    table->minus[channel] = middle * (float)(1.0 / scale);
+    table->by[channel] = spread * (float)(1.0 / scale);
+    for (guint byte = 0; byte < 256; byte++) {
+      float value = spelling == HR_PATCH_PILLOW
+                        ? ((float)(byte * scale) - middle) / spread
+                        : ((float)byte - table->minus[channel]) / table->by[channel];
+
+      table->values[channel][byte] = value;
+      table->halves[channel][byte] =
+          type == HR_PATCH_FLOAT16 ? to_float16 (value) : to_bfloat16 (value);
+    }
+  }
+  choose_form (table);
+}
+
+/* ---- sizes ---- */
+
+gsize
+hr_patch_type_size (HrPatchType type)
+{
+  return type == HR_PATCH_FLOAT32 ? 4 : type == HR_PATCH_UINT8 ? 1 : 2;
+}
+
+gsize
+hr_patch_rows (const HrPatchShape *shape, gsize height, gsize width)
+{
+  return (height / shape->size) * (width / shape->size);
+}
+
+gsize
+hr_patch_columns (const HrPatchShape *shape)
+{
+  return (gsize)3 * shape->temporal * shape->size * shape->size;
+}
+
+/* ---- one patch ---- */
+
+static void
+plain_channel (const HrPatchTable *table, guint channel, const guint8 *p, gsize stride, guint size,
+               gpointer into)
+{
+  for (guint y = 0; y < size; y++, p += stride) {
+    const guint8 *pixel = p + channel;
+
+    switch (table->type) {
+    case HR_PATCH_FLOAT32:
+      for (guint x = 0; x < size; x++)
+        ((float *)into)[y * size + x] = table->values[channel][pixel[3 * x]];
+      break;
+    case HR_PATCH_BFLOAT16:
+    case HR_PATCH_FLOAT16:
+      for (guint x = 0; x < size; x++)
+        ((guint16 *)into)[y * size + x] = table->halves[channel][pixel[3 * x]];
+      break;
+    case HR_PATCH_UINT8:
+      for (guint x = 0; x < size; x++)
+        ((guint8 *)into)[y * size + x] = pixel[3 * x];
+      break;
+    }
+  }
+}
+
+static gboolean
+plain (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *p, gsize stride,
+       const guint8 *readable G_GNUC_UNUSED, gpointer into)
+{
+  gsize plane = (gsize)shape->size * shape->size * hr_patch_type_size (table->type);
+  guint8 *at = into;
+
+  for (guint channel = 0; channel < 3; channel++) {
+    plain_channel (table, channel, p, stride, shape->size, at);
+    for (guint t = 1; t < shape->temporal; t++)
+      memcpy (at + t * plane, at, plane);
+    at += shape->temporal * plane;
+  }
+  return TRUE;
+}
+
+/* ---- an image ---- */
+
+static HrPatchKernel
+choose_kernel (void)
+{
+#ifdef HR_HAVE_X86
+  if (hr_kernels ()[0] != &hr_kernel_baseline) /* all others have AVX2 */
+    return hr_patch_avx2;
+#endif
+  return plain;
+}
+
+void
+hr_patch_write (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *rgb,
+                gsize height, gsize width, gpointer into)
+{
+  gsize stride = width * 3, size = shape->size, block = size * shape->merge;
+  gsize row = hr_patch_columns (shape) * hr_patch_type_size (table->type);
+  const guint8 *readable = rgb + height * stride;
+  HrPatchKernel kernel = choose_kernel ();
+  guint8 *at = into;
+
+  for (gsize top = 0; top < height; top += block)
+    for (gsize left = 0; left < width; left += block)
+      for (gsize y = top; y < top + block; y += size)
+        for (gsize x = left; x < left + block; x += size, at += row) {
+          const guint8 *p = rgb + y * stride + x * 3;
+
+          if (!kernel (shape, table, p, stride, readable, at))
+            plain (shape, table, p, stride, readable, at);
+        }
+}

@@ -1,0 +1,193 @@
+/* sizing.c: the size of each image is decided once, by the first element that has a say in it */
+#include "sizing.h"
+#include "image-header.h"
+
+static const char *const property_names[] = { "min-pixels", "max-pixels",   "patch-size",
+                                              "merge-size", "smart-resize", NULL };
+
+gboolean
+hr_sizing_check (guint64 min_pixels, guint64 max_pixels, GError **error)
+{
+  if (min_pixels <= max_pixels)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "min-pixels=%" G_GUINT64_FORMAT " is more than max-pixels=%" G_GUINT64_FORMAT,
+               min_pixels, max_pixels);
+  return FALSE;
+}
+
+/* ---- in a chain ---- */
+
+static GParamSpec *
+find_property (HrElement *element, const char *property)
+{
+  return g_object_class_find_property (G_OBJECT_GET_CLASS (element), property);
+}
+
+/* the farthest one upstream that has the property; of several inputs the first that has one */
+static HrElement *
+find_first (HrElement *element, const char *property)
+{
+  HrElement *previous;
+
+  for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
+    HrElement *found = find_first (previous, property);
+
+    if (found != NULL)
+      return found;
+  }
+  return find_property (element, property) != NULL ? element : NULL;
+}
+
+HrElement *
+hr_sizing_find_first (HrElement *element)
+{
+  return find_first (element, "min-pixels");
+}
+
+guint64
+hr_sizing_get_uint (HrElement *element, const char *property)
+{
+  HrElement *first = find_first (element, property);
+  guint64 value = 0;
+
+  g_return_val_if_fail (first != NULL, 0);
+  g_object_get (first, property, &value, NULL);
+  return value;
+}
+
+static char *
+value_text (const GValue *value)
+{
+  if (G_VALUE_HOLDS_ENUM (value)) {
+    g_autoptr (GEnumClass) class = g_type_class_ref (G_VALUE_TYPE (value));
+
+    return g_strdup (g_enum_get_value (class, g_value_get_enum (value))->value_nick);
+  }
+  return g_strdup_printf ("%" G_GUINT64_FORMAT, g_value_get_uint64 (value));
+}
+
+/* TRUE: @property of @element is its default, or what @first has */
+static gboolean
+check_property (HrElement *element, HrElement *first, const char *property, GError **error)
+{
+  GParamSpec *spec = find_property (element, property);
+  g_auto (GValue) own = G_VALUE_INIT, other = G_VALUE_INIT;
+  g_autofree char *own_text = NULL, *other_text = NULL;
+
+  if (spec == NULL || find_property (first, property) == NULL)
+    return TRUE;
+  g_value_init (&own, spec->value_type);
+  g_object_get_property (G_OBJECT (element), property, &own);
+  if (g_param_value_defaults (spec, &own))
+    return TRUE;
+  g_value_init (&other, find_property (first, property)->value_type);
+  g_object_get_property (G_OBJECT (first), property, &other);
+  own_text = value_text (&own);
+  other_text = value_text (&other);
+  if (g_str_equal (own_text, other_text))
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "%s=%s, but \"%s\" before it decides the sizes, with %s=%s\n"
+               "set it there; what comes later obeys",
+               property, own_text, hr_element_get_factory (first), property, other_text);
+  return FALSE;
+}
+
+gboolean
+hr_sizing_check_place (HrElement *element, GError **error)
+{
+  for (guint i = 0; property_names[i] != NULL; i++) {
+    HrElement *first = find_first (element, property_names[i]);
+
+    if (first != NULL && first != element
+        && !check_property (element, first, property_names[i], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* ---- in a sample ---- */
+
+void
+hr_sizing_name_image (const HrBuffer *sample, guint index, GError **error)
+{
+  HrList *links = hr_buffer_get_list (sample, "image_links");
+  const char *link = links != NULL && index < hr_list_get_length (links)
+                         ? hr_list_get_string (links, index)
+                         : NULL;
+
+  if (link != NULL)
+    g_prefix_error (error, "%s: ", link);
+  else
+    g_prefix_error (error, "image %u: ", index);
+}
+
+/* encoded bytes without a size in their header: what is it, then? */
+static gboolean
+fail_encoded (const HrTensor *bytes, GError **error)
+{
+  HrImageHeader header;
+
+  if (!hr_image_header_read (hr_tensor_get_data (bytes), hr_tensor_get_n_bytes (bytes), G_MAXUINT64,
+                             &header, error))
+    return FALSE;
+  hr_set_data_error (error, HR_DATA_ERROR_MEDIA_UNDECODABLE, "its header tells no size");
+  return FALSE;
+}
+
+gboolean
+hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *height, guint32 *width,
+                    GError **error)
+{
+  HrTensor *sizes = hr_buffer_get_tensor (sample, "image_sizes");
+  HrList *images = hr_buffer_get_list (sample, "images");
+  HrTensor *image = images != NULL ? hr_list_get_tensor (images, index) : NULL;
+
+  if (sizes != NULL && index < hr_tensor_get_shape (sizes)[0]) {
+    const gint32 *size = (const gint32 *)hr_tensor_get_data (sizes) + 2 * index;
+
+    *height = size[0];
+    *width = size[1];
+    if (size[0] > 0 && size[1] > 0)
+      return TRUE;
+  }
+  if (image != NULL && hr_tensor_get_n_dims (image) == 3 && hr_tensor_get_shape (image)[0] > 0
+      && hr_tensor_get_shape (image)[1] > 0) {
+    *height = hr_tensor_get_shape (image)[0];
+    *width = hr_tensor_get_shape (image)[1];
+    return TRUE;
+  }
+  if (image != NULL && hr_tensor_get_n_dims (image) == 1)
+    return fail_encoded (image, error);
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+               "has no size yet: imagefetch or imagedecode must stand before this element");
+  return FALSE;
+}
+
+gboolean
+hr_sizing_decide (const HrSmartResize *rule, HrBuffer *sample, GError **error)
+{
+  HrList *images = hr_buffer_get_list (sample, "images");
+  guint n = images != NULL ? hr_list_get_length (images) : 0;
+  g_autoptr (HrMemory) memory = NULL;
+  gint32 *targets;
+
+  if (n == 0 || hr_buffer_get_tensor (sample, "image_targets") != NULL)
+    return TRUE;
+  memory = hr_memory_new (n * 2 * sizeof (gint32));
+  targets = (gint32 *)memory->data;
+  for (guint i = 0; i < n; i++) {
+    guint32 height, width;
+
+    if (!hr_sizing_get_size (sample, i, &height, &width, error)
+        || !hr_smart_resize (rule, height, width, &targets[2 * i], &targets[2 * i + 1], error)) {
+      hr_sizing_name_image (sample, i, error);
+      return FALSE;
+    }
+  }
+  hr_buffer_set_tensor (
+      sample, "image_targets",
+      hr_tensor_new (g_steal_pointer (&memory), 0, HR_INT32, 2, (const gint64[]){ n, 2 }));
+  return TRUE;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""usage: check-tokens.py IDS-DUMP VOCAB [TEXTS [SEED]]: random texts over all scripts, ours beside
+Hugging Face's tokenizers. Prints one TAP line for each kind of text."""
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+import unicodedata
+
+from tokenizers import Tokenizer
+
+FOLDED = ["'s", "'S", "'t", "'re", "'RE", "'Ve", "'m", "'ll", "'lL", "'d", "'\u017f", "'x", "'", "''"]
+SPACES = [" ", "  ", "\n", "\r\n", "\t", "\u00a0", "\u2028", "\u3000", "\x0b", "\x1c", "\u180e", "\x85", " \n ", "   "]
+
+
+def all_chars():
+    return [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
+
+
+def assigned():
+    return [c for c in all_chars() if unicodedata.category(c) not in ("Cn", "Co")]
+
+
+def marks():
+    return [c for c in all_chars() if unicodedata.combining(c)]
+
+
+def makers(rng, added):
+    everything, known, combining = all_chars(), assigned(), marks()
+    blocks = [[c for c in known if ord(c) // 256 == block] for block in range(0x300)]
+    blocks = [block for block in blocks if block]
+    changed = [c for c in known if unicodedata.normalize("NFD", c) != c]
+    ascii_chars = [chr(c) for c in range(1, 128)]
+
+    def pick(pools, least, most):
+        return "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randint(least, most)))
+
+    def script():
+        block = rng.choice(blocks)
+        return pick([block, block, SPACES, ascii_chars, FOLDED], 1, 60)
+
+    return {
+        "any code point": lambda: pick([everything], 1, 40),
+        "one script, spaces, ASCII": script,
+        "ASCII and spaces": lambda: pick([ascii_chars, SPACES, FOLDED], 1, 60),
+        "letters and marks": lambda: pick([combining, combining, changed, ["a", "e", "\n", " "]], 1, 30),
+        "marks of every age": lambda: rng.choice(known) + "".join(rng.choices(combining, k=rng.randint(1, 5))),
+        "long runs of marks": lambda: "e" + "".join(rng.choices(combining, k=rng.randint(10, 200))),
+        "Hangul in parts": lambda: "".join(chr(rng.choice([rng.randint(0x1100, 0x1112), rng.randint(0x1161, 0x1175),
+                                                          rng.randint(0x11A7, 0x11C2), rng.randint(0xAC00, 0xD7A3)]))
+                                           for _ in range(rng.randint(1, 20))),
+        "added tokens, whole and cut": lambda: pick([added, [t[:-1] for t in added], [t[1:] for t in added],
+                                                     ["a", " ", "\u0301", "<", "|", ">"]], 1, 20),
+        "digits": lambda: pick([list("0123456789"), ["\u0661", "\u2160", "\u00bd", "\U0001d7d8"], [" ", ".", "a"]], 1, 30),
+        "long": lambda: rng.choice(known) * rng.randint(200, 3000),
+    }
+
+
+def ours(dump, vocab, texts):
+    with tempfile.NamedTemporaryFile() as file:
+        for text in texts:
+            data = text.encode()
+            file.write(struct.pack("<I", len(data)) + data)
+        file.flush()
+        out = subprocess.run([dump, vocab, file.name], check=True, capture_output=True, text=True).stdout
+    return [[int(i) for i in line.split()] for line in out.split("\n")[:-1]]
+
+
+def main():
+    dump, vocab = sys.argv[1:3]
+    n = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
+    seed = int(sys.argv[4]) if len(sys.argv) > 4 else random.randrange(1 << 32)
+    rng = random.Random(seed)
+    tokenizer = Tokenizer.from_file(vocab)
+    added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
+    kinds = makers(rng, added)
+    print(f"1..{len(kinds)}\n# seed {seed}")
+    failed = False
+    for number, (kind, make) in enumerate(kinds.items(), 1):
+        texts = [make() for _ in range(n)]
+        theirs = [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
+        mine = ours(dump, vocab, texts)
+        wrong = [i for i in range(n) if mine[i] != theirs[i]]
+        for i in wrong[:3]:
+            print(f"# {ascii(texts[i])}\n#   ours   {mine[i]}\n#   theirs {theirs[i]}")
+        print(f"{'not ok' if wrong else 'ok'} {number} - {kind}: {n - len(wrong)} of {n} texts")
+        failed |= bool(wrong)
+    return failed
+
+
+sys.exit(main())
