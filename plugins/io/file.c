@@ -32,6 +32,11 @@ hr_file_path (const char *location, GError **error)
   g_autofree char *host = NULL;
   char *path;
 
+  if (g_str_has_prefix (location, "s3://")) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "\"%s\" is no file: objects in S3 are read by s3src", location);
+    return NULL;
+  }
   if (!g_str_has_prefix (location, "file:"))
     return g_strdup (location);
   path = g_filename_from_uri (location, &host, &failure);

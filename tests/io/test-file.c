@@ -178,6 +178,10 @@ test_path (void)
   g_assert_cmpstr (local, ==, "/c");
   g_assert_null (hr_file_path ("file://host/c", &error));
   g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE);
+  g_clear_error (&error);
+  g_assert_null (hr_file_path ("s3://b/c", &error));
+  g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE);
+  g_assert_nonnull (strstr (error->message, "s3src"));
 }
 
 static gpointer
