@@ -59,6 +59,8 @@ hr_pipeline_pop_message (HrPipeline *pipeline, gint64 timeout_ns)
   HrMessage *message;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  if (hr_pipeline_is_foreign (pipeline))
+    return NULL;
   hr_mutex_lock (&pipeline->lock);
   while ((message = g_queue_pop_head (&pipeline->messages)) == NULL
          && pipeline->state == HR_STATE_RUNNING) {

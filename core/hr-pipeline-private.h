@@ -211,6 +211,9 @@ void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElemen
                               const GError *error, HrOrigin *origin);
 /* a prefetchqueue that still fills must not be waited for: the budget is full */
 void hr_pipeline_thread_left (HrPipeline *pipeline);
+/* this is a child of the process that started it: its locks may be held by threads that are not
+ * here */
+gboolean hr_pipeline_is_foreign (HrPipeline *pipeline);
 void hr_pipeline_end_warm_up (HrPipeline *pipeline);
 
 /* hr-sink.c: shared by the sink's thread, pull and serial mode */

@@ -73,7 +73,7 @@ finalize (GObject *object)
 
   /* After a fork, in the child: locks may be held and conditions waited for by threads that are not
    * here, so nothing can be taken apart. It goes with the process. */
-  if (pipeline->pid != 0 && pipeline->pid != getpid ()) {
+  if (hr_pipeline_is_foreign (pipeline)) {
     G_OBJECT_CLASS (hr_pipeline_parent_class)->finalize (object);
     return;
   }
@@ -235,23 +235,33 @@ hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property, const c
 
 /* ---- states ---- */
 
+/* the process that started it, or 0; stop() may come while start() is under way */
+static pid_t
+get_process (HrPipeline *pipeline)
+{
+  return __atomic_load_n (&pipeline->pid, __ATOMIC_ACQUIRE);
+}
+
+gboolean
+hr_pipeline_is_foreign (HrPipeline *pipeline)
+{
+  pid_t process = get_process (pipeline);
+
+  return process != 0 && process != getpid ();
+}
+
 HrState
 hr_pipeline_get_state (HrPipeline *pipeline)
 {
   HrState state;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), HR_STATE_DONE);
+  if (hr_pipeline_is_foreign (pipeline))
+    return HR_STATE_DONE;
   hr_mutex_lock (&pipeline->lock);
   state = pipeline->state;
   hr_mutex_unlock (&pipeline->lock);
   return state;
-}
-
-/* the process that started it, or 0; stop() may come while start() is under way */
-static pid_t
-get_process (HrPipeline *pipeline)
-{
-  return __atomic_load_n (&pipeline->pid, __ATOMIC_ACQUIRE);
 }
 
 static gboolean
@@ -608,7 +618,7 @@ hr_pipeline_end (HrPipeline *pipeline, const char *name)
   HrElement *element;
 
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  element = find_pushable (pipeline, name, NULL);
+  element = check_process (pipeline, NULL) ? find_pushable (pipeline, name, NULL) : NULL;
   if (element != NULL)
     hr_link_end (element->outputs->pdata[0]);
 }

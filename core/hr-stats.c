@@ -296,6 +296,8 @@ hr_pipeline_get_stats (HrPipeline *pipeline)
   char *stats;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  if (hr_pipeline_is_foreign (pipeline))
+    return g_strdup ("{\"status\":\"forked\",\"exit\":1}");
   hr_mutex_lock (&pipeline->live);
   stats = pipeline->final_stats != NULL ? g_strdup (pipeline->final_stats) : make_stats (pipeline);
   hr_mutex_unlock (&pipeline->live);

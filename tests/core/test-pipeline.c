@@ -347,6 +347,19 @@ use_in_child (HrPipeline *pipeline)
   buffer = hr_pipeline_pull (pipeline, &error);
   if (buffer != NULL || !g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED))
     return 3;
+  g_clear_error (&error);
+  if (hr_pipeline_push (pipeline, "source", small_buffer (0), &error)
+      || !g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_FORKED))
+    return 4;
+  g_clear_error (&error);
+  if (hr_pipeline_get_state (pipeline) != HR_STATE_DONE)
+    return 5;
+  if (hr_pipeline_pop_message (pipeline, -1) != NULL)
+    return 6;
+  g_free (hr_pipeline_get_stats (pipeline));
+  hr_pipeline_end (pipeline, "source");
+  hr_pipeline_set_from_string (pipeline, "memory", "5", NULL);
+  hr_element_set_from_string (hr_pipeline_get_nth_element (pipeline, 1), "workers", "5", NULL);
   hr_pipeline_stop (pipeline); /* nothing, at once */
   g_object_unref (pipeline);   /* what is left of it stays with this process */
   return 0;
@@ -367,6 +380,9 @@ test_fork (void)
   start (&rig);
   hr_buffer_unref (hr_pipeline_pull (rig.pipeline, NULL));
   g_assert_cmpint (pipe (ends), ==, 0);
+  /* as bad as it can be: other threads hold the locks at that moment */
+  hr_mutex_lock (&rig.pipeline->live);
+  hr_mutex_lock (&rig.pipeline->lock);
   child = fork ();
   g_assert_cmpint (child, >=, 0);
   if (child == 0) {
@@ -375,6 +391,8 @@ test_fork (void)
     g_assert_cmpint (write (ends[1], &result, 1), ==, 1);
     kill (getpid (), SIGKILL); /* what it cannot take apart is no leak */
   }
+  hr_mutex_unlock (&rig.pipeline->lock);
+  hr_mutex_unlock (&rig.pipeline->live);
   close (ends[1]);
   g_assert_cmpint (read (ends[0], &result, 1), ==, 1);
   close (ends[0]);
