@@ -26,11 +26,13 @@ random_vocab (void)
     const char *two = tokens->pdata[g_test_rand_int_range (0, tokens->len)];
     char *sum = g_strconcat (one, two, NULL);
 
+    if (strlen (sum) > 12 || g_hash_table_contains (seen, sum)) {
+      g_free (sum);
+      continue;
+    }
     g_ptr_array_add (tokens, sum);
-    if (strlen (sum) > 12 || !g_hash_table_add (seen, sum))
-      g_ptr_array_remove_index (tokens, tokens->len - 1);
-    else
-      g_ptr_array_add (merges, g_strdup_printf ("%s %s", one, two));
+    g_hash_table_add (seen, sum);
+    g_ptr_array_add (merges, g_strdup_printf ("%s %s", one, two));
   }
   g_ptr_array_add (merges, NULL);
   tiny.merges = (const char *const *)merges->pdata;

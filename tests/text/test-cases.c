@@ -344,14 +344,17 @@ static void
 test_truncate_right (void)
 {
   static const gint with_pixels[] = { 17, 24, 37, 48, 53 };
+  static const char edges[] = { 1, 16, 17, 19, 22, 23, 24, 36, 37, 44, 45, 48, 49, 53, 54 };
   g_autoptr (JsonNode) root = NULL;
   JsonObject *expected;
 
   if (text_test_vocab () == NULL)
     return;
   expected = load_case ("02-truncate-inside-image", &root);
+  /* each run loads the vocabulary: all lengths only when there is time */
   for (gint length = 1; length <= 54; length++)
-    check_truncate_right ("serial=true", length, expected, "! appsink");
+    if (g_getenv ("HR_TEST_LONG") != NULL || memchr (edges, length, sizeof (edges)) != NULL)
+      check_truncate_right ("serial=true", length, expected, "! appsink");
   for (guint i = 0; i < G_N_ELEMENTS (with_pixels); i++)
     for (guint k = 0; text_settings[k] != NULL; k++)
       check_truncate_right (text_settings[k], with_pixels[i], expected, TO_PIXELS);
