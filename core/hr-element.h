@@ -165,6 +165,8 @@ struct _HrElementDef {
 
   /* batch: how many inputs make one output; packed: 0 */
   guint (*group) (gconstpointer self);
+  /* packed: how many inputs are one block, of which hr_out_end_block() says what became; else 0 */
+  guint (*block) (gconstpointer self);
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
    * first */
   void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
@@ -203,6 +205,17 @@ gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *
                         GError **fatal);
 
 /**
+ * hr_out_note_drop:
+ * @buffer: (transfer full): the sample
+ * @why: (transfer full): as in hr_out_drop()
+ *
+ * For elements that hold samples back: the same as hr_out_drop(), but the hole is not pushed.
+ *
+ * Returns: (transfer full): the hole
+ */
+HrBuffer *hr_out_note_drop (HrOut *out, HrBuffer *buffer, GError *why);
+
+/**
  * hr_out_drop:
  * @buffer: (nullable) (transfer full): the sample, or what is left of it
  * @origin: (nullable) (transfer full): where it came from, if @buffer does not say
@@ -213,6 +226,14 @@ gboolean hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *
  * the same without a reason.)
  */
 void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
+
+/**
+ * hr_out_end_block:
+ * @n_rows: buffers pushed for it, in this call and before
+ *
+ * For elements with a block(): all its inputs have become rows.
+ */
+void hr_out_end_block (HrOut *out, guint n_rows);
 
 /**
  * hr_out_alloc:

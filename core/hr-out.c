@@ -67,6 +67,15 @@ hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GE
   return TRUE;
 }
 
+HrBuffer *
+hr_out_note_drop (HrOut *out, HrBuffer *buffer, GError *why)
+{
+  buffer = hr_buffer_make_writable (buffer);
+  hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
+  hr_buffer_make_hole (buffer, why);
+  return buffer;
+}
+
 void
 hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
 {
@@ -76,6 +85,15 @@ hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
   hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
   hr_buffer_make_hole (buffer, why);
   hr_out_push (out, buffer);
+}
+
+void
+hr_out_end_block (HrOut *out, guint n_rows)
+{
+  HrRun *run = out->worker->run;
+
+  if (run->packer_out > 0 && hr_steps_packed (run->pipeline->steps, run->packer_out - 1, n_rows))
+    hr_gate_pump (run->pipeline->memory);
 }
 
 /* ---- permits ---- */

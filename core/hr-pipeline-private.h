@@ -78,9 +78,11 @@ struct _HrRun {
   guint64
       ahead;    /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
   guint group;  /* samples in each buffer it gets */
-  gboolean raw; /* what it gives are blocks, not samples yet */
-  HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
-  guint segment;   /* the unordered element that it stands before, see hr-steps.h */
+  guint packer; /* whose rows it gets, from 1; 0: no packer's */
+  guint packer_out; /* … and gives */
+  gboolean raw;     /* what it gives are blocks, not samples yet */
+  HrLink *numbers;  /* of sources and what works on blocks: the link where samples get numbers */
+  guint segment;    /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
   gint64 n_stamped; /* samples made by an element that makes several of one buffer */
 

@@ -2,8 +2,15 @@
 #include "hr-steps.h"
 #include "hr-rules.h"
 
+/* rows[b]: how many the first b blocks made */
+typedef struct {
+  guint block;
+  GArray *rows; /* gint64 */
+} Packer;
+
 typedef struct {
   guint group;
+  Packer *packer; /* NULL: steps are groups */
   gboolean gated;
   guint64 ahead;
   gint64 asked;     /* the last step asked for, -1 before the first */
@@ -18,14 +25,22 @@ typedef struct {
   GArray *out; /* gint64, sorted */
 } Segment;
 
+static void
+packer_free (gpointer data)
+{
+  g_array_unref (((Packer *)data)->rows);
+  g_free (data);
+}
+
 struct _HrSteps {
   HrMutex lock;
   HrCond released_more;
   guint n_waiting;
   GArray *sinks;
   GArray *segments;
-  gint64 released; /* samples below it may start */
-  HrMutex leaf;    /* in hand and segments */
+  GPtrArray *packers; /* changed with both locks */
+  gint64 released;    /* samples below it may start */
+  HrMutex leaf;       /* in hand and segments */
   gint64 in_hand;
   gint64 batched; /* samples below it are in a batch; see hr_steps_batched() */
 };
@@ -40,6 +55,7 @@ hr_steps_new (void)
   hr_cond_init (&steps->released_more);
   steps->sinks = g_array_new (FALSE, TRUE, sizeof (Sink));
   steps->segments = g_array_new (FALSE, TRUE, sizeof (Segment));
+  steps->packers = g_ptr_array_new_with_free_func (packer_free);
   steps->released = G_MAXINT64;
   return steps;
 }
@@ -51,10 +67,28 @@ hr_steps_free (HrSteps *steps)
     g_array_unref (g_array_index (steps->segments, Segment, i).out);
   g_array_unref (steps->segments);
   g_array_unref (steps->sinks);
+  g_ptr_array_unref (steps->packers);
   hr_cond_clear (&steps->released_more);
   hr_mutex_clear (&steps->leaf);
   hr_mutex_clear (&steps->lock);
   g_free (steps);
+}
+
+/* the blocks that make at least @n rows; one more than are made, if those are fewer */
+static gint64
+blocks_for (const Packer *packer, gint64 n)
+{
+  guint low = 0, high = packer->rows->len;
+
+  while (low < high) {
+    guint middle = (low + high) / 2;
+
+    if (g_array_index (packer->rows, gint64, middle) >= n)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  return low;
 }
 
 static gint64
@@ -62,6 +96,10 @@ released_by (const Sink *sink)
 {
   if (!sink->gated || sink->ahead >= G_MAXINT32)
     return G_MAXINT64;
+  if (sink->packer != NULL && sink->asked >= G_MAXINT32)
+    return G_MAXINT64;
+  if (sink->packer != NULL)
+    return blocks_for (sink->packer, sink->asked + 1 + (gint64)sink->ahead) * sink->packer->block;
   return (sink->asked + 1 + (gint64)sink->ahead) * sink->group;
 }
 
@@ -84,7 +122,10 @@ compute_in_hand (HrSteps *steps)
   for (guint i = 0; i < steps->sinks->len; i++) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
 
-    in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64)sink->group);
+    if (sink->packer != NULL && sink->delivered < G_MAXINT32)
+      in_hand = MIN (in_hand, blocks_for (sink->packer, sink->delivered + 1) * sink->packer->block);
+    else if (sink->packer == NULL)
+      in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64)sink->group);
   }
   return in_hand;
 }
@@ -98,6 +139,27 @@ hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead)
   steps->released = compute_released (steps);
   steps->in_hand = compute_in_hand (steps);
   return steps->sinks->len - 1;
+}
+
+guint
+hr_steps_add_packer (HrSteps *steps, guint block)
+{
+  Packer *packer = g_new0 (Packer, 1);
+  gint64 none = 0;
+
+  packer->block = block;
+  packer->rows = g_array_new (FALSE, FALSE, sizeof (gint64));
+  g_array_append_val (packer->rows, none);
+  g_ptr_array_add (steps->packers, packer);
+  return steps->packers->len - 1;
+}
+
+void
+hr_steps_set_packer (HrSteps *steps, guint index, guint packer)
+{
+  g_array_index (steps->sinks, Sink, index).packer = g_ptr_array_index (steps->packers, packer);
+  steps->released = compute_released (steps);
+  steps->in_hand = compute_in_hand (steps);
 }
 
 guint
@@ -143,6 +205,27 @@ hr_steps_ask (HrSteps *steps, guint index, gint64 step)
   hr_mutex_unlock (&steps->lock);
   if (wake)
     hr_cond_broadcast (&steps->released_more);
+}
+
+gboolean
+hr_steps_packed (HrSteps *steps, guint index, guint n_rows)
+{
+  Packer *packer = g_ptr_array_index (steps->packers, index);
+  gint64 before, after, rows;
+  gboolean wake;
+
+  hr_mutex_lock (&steps->lock);
+  hr_mutex_lock (&steps->leaf);
+  rows = g_array_index (packer->rows, gint64, packer->rows->len - 1) + n_rows;
+  g_array_append_val (packer->rows, rows);
+  before = steps->in_hand;
+  after = steps->in_hand = compute_in_hand (steps);
+  hr_mutex_unlock (&steps->leaf);
+  wake = release_more (steps);
+  hr_mutex_unlock (&steps->lock);
+  if (wake)
+    hr_cond_broadcast (&steps->released_more);
+  return after != before;
 }
 
 void

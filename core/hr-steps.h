@@ -1,9 +1,12 @@
 /* hr-steps.h: which samples may be started, and which are in hand
  *
- * Step k of a sink holds its samples [k·G, (k+1)·G). A sink asks for a step, then takes it. Sources
- * release sample n when every sink has asked for a step that lies at most `ahead` before n's. The
- * samples in hand are those of the lowest step that some sink has not got yet. What stands before
- * an unordered element is one segment: there, numbers are those before that element. */
+ * Step k of a sink holds its samples [k·G, (k+1)·G). Behind a packer, steps are rows, of which a
+ * block of samples makes any number: there the next block is released when fewer than ahead + 1
+ * rows of the others are left, and in hand is the block that the next row is of. A sink asks for a
+ * step, then takes it. Sources release sample n when every sink has asked for a step that lies at
+ * most `ahead` before n's. The samples in hand are those of the lowest step that some sink has not
+ * got yet. What stands before an unordered element is one segment: there, numbers are those before
+ * that element. */
 #pragma once
 #include "hr-sync.h"
 
@@ -15,6 +18,13 @@ void hr_steps_free (HrSteps *steps);
 /* before the run. @group: samples a step; @gated: ahead counts, else samples flow as links have
  * room. Returns the sink's index */
 guint hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead);
+/* an element that makes rows of whole blocks of @block samples each; returns the packer */
+guint hr_steps_add_packer (HrSteps *steps, guint block);
+/* the sink's steps are the packer's rows */
+void hr_steps_set_packer (HrSteps *steps, guint sink, guint packer);
+/* the packer's next block is made: that many rows. TRUE: what is in hand has changed */
+gboolean hr_steps_packed (HrSteps *steps, guint packer, guint n_rows);
+
 /* an unordered element; @group: samples in each of its buffers. Returns the segment it ends */
 guint hr_steps_add_segment (HrSteps *steps, guint group);
 

@@ -57,6 +57,21 @@ has_several_branches (HrPipeline *pipeline)
   return FALSE;
 }
 
+/* rows have no numbers that can be calculated: nothing may count on them */
+static gboolean
+check_behind_packer (const HrElement *element, GError **error)
+{
+  const HrElementDef *def = element->def;
+
+  if (def->group == NULL && def->merge == NULL
+      && (element->common.ordered || element->outputs->len == 0))
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "%s \"%s\" cannot stand behind packed rows%s", def->name, element->common.name,
+               element->common.ordered ? "" : " with ordered=false");
+  return FALSE;
+}
+
 /* from source to sink: samples in each buffer, and what a link does to numbers */
 static gboolean
 number_links (HrPipeline *pipeline, GError **error)
@@ -74,9 +89,16 @@ number_links (HrPipeline *pipeline, GError **error)
 
       group = MAX (group, in->group);
       raw = raw || in->raw;
+      run->packer = MAX (run->packer, in->from->run->packer_out);
     }
     run->group = group;
-    if (def->group != NULL) {
+    run->packer_out = run->packer;
+    if (run->packer > 0 && !check_behind_packer (element, error))
+      return FALSE;
+    if (def->block != NULL && def->block (run->self) > 0) {
+      run->packer_out = hr_steps_add_packer (pipeline->steps, def->block (run->self) * group) + 1;
+      stamp = HR_STAMP_COUNT;
+    } else if (def->group != NULL) {
       group *= MAX (def->group (run->self), 1);
       stamp = HR_STAMP_COUNT;
     } else if (raw) {
@@ -232,6 +254,8 @@ add_sinks (HrPipeline *pipeline)
     /* in serial mode a source is asked only when nothing else can be done */
     run->gated = run->gated && !pipeline->settings.serial;
     run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, run->ahead);
+    if (run->packer > 0)
+      hr_steps_set_packer (pipeline->steps, run->sink, run->packer - 1);
     if (element->def->pullable)
       pipeline->pull_sink = element;
     if (pipeline->settings.checksum)

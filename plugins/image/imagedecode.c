@@ -108,6 +108,6 @@ HR_ELEMENT (
     .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                        "imagedecode on-error=skip ! fakesink",
                                        NULL },
-    .needs = "images:encoded", .gives = "images:pixels", .worker_size = sizeof (Worker),
+    .needs = "images:encoded, batch?", .gives = "images:pixels", .worker_size = sizeof (Worker),
     .props = props, .parallel = HR_PARALLEL_YES, .each_field = "images",
     .each_names = "image_links", .each = imagedecode_each, .worker_stop = imagedecode_worker_stop)

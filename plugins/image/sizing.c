@@ -175,6 +175,12 @@ hr_sizing_decide (const HrSmartResize *rule, HrBuffer *sample, GError **error)
 
   if (n == 0 || hr_buffer_get_tensor (sample, "image_targets") != NULL)
     return TRUE;
+  if (hr_buffer_get_list (sample, "image_targets") != NULL) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                 "a batch of lists is no sample: put this element before batch, or set batch "
+                 "mode=padded or packed");
+    return FALSE;
+  }
   memory = hr_memory_new (n * 2 * sizeof (gint32));
   targets = (gint32 *)memory->data;
   for (guint i = 0; i < n; i++) {
