@@ -196,6 +196,68 @@ test_wait (void)
   run_wait (3, FALSE);
 }
 
+/* Rows of blocks: a block more when fewer than ahead + 1 rows of the others are left. */
+static void
+test_packer (void)
+{
+  HrSteps *steps = hr_steps_new ();
+  guint sink = hr_steps_add_sink (steps, 1, TRUE, 0);
+  guint packer = hr_steps_add_packer (steps, 10);
+
+  hr_steps_set_packer (steps, sink, packer);
+  g_assert_false (hr_steps_may_release (steps, 0));
+  hr_steps_ask (steps, sink, 0);
+  g_assert_true (hr_steps_may_release (steps, 9));
+  g_assert_false (hr_steps_may_release (steps, 10));
+  g_assert_true (hr_steps_in_hand (steps, 9, 0));
+  g_assert_false (hr_steps_in_hand (steps, 10, 0));
+  g_assert_false (hr_steps_packed (steps, packer, 3));
+  for (gint row = 0; row < 3; row++) { /* the block's rows do, until none is left */
+    hr_steps_ask (steps, sink, row);
+    g_assert_false (hr_steps_may_release (steps, 10));
+    g_assert_true (hr_steps_in_hand (steps, 9, 0));
+    g_assert_false (hr_steps_in_hand (steps, 10, 0));
+    g_assert_cmpint (hr_steps_deliver (steps, sink, row), ==, row == 2);
+  }
+  g_assert_true (hr_steps_in_hand (steps, 19, 0));
+  hr_steps_ask (steps, sink, 3);
+  g_assert_true (hr_steps_may_release (steps, 19));
+  g_assert_false (hr_steps_may_release (steps, 20));
+  /* a block of which nothing is left counts as made, and the next one is needed for the same row */
+  g_assert_true (hr_steps_packed (steps, packer, 0));
+  g_assert_true (hr_steps_may_release (steps, 29));
+  g_assert_false (hr_steps_may_release (steps, 30));
+  g_assert_true (hr_steps_in_hand (steps, 29, 0));
+  hr_steps_leave (steps, sink);
+  g_assert_true (hr_steps_may_release (steps, 1000000));
+  hr_steps_free (steps);
+}
+
+static void
+test_packer_ahead (void)
+{
+  HrSteps *steps = hr_steps_new ();
+  guint sink = hr_steps_add_sink (steps, 1, TRUE, 2);
+  guint packer = hr_steps_add_packer (steps, 10);
+
+  hr_steps_set_packer (steps, sink, packer);
+  g_assert_true (hr_steps_may_release (steps, 9)); /* before anybody asks */
+  g_assert_false (hr_steps_may_release (steps, 10));
+  hr_steps_packed (steps, packer, 4);
+  hr_steps_ask (steps, sink, 0);
+  g_assert_false (hr_steps_may_release (steps, 10)); /* 4 rows are 1 and 2 ahead, and one more */
+  hr_steps_ask (steps, sink, 1);
+  g_assert_false (hr_steps_may_release (steps, 10));
+  hr_steps_ask (steps, sink, 2);
+  g_assert_true (hr_steps_may_release (steps, 19));
+  g_assert_false (hr_steps_may_release (steps, 20));
+  hr_steps_packed (steps, packer, 1);
+  g_assert_false (hr_steps_may_release (steps, 20)); /* 5 rows, and 3 are asked for */
+  hr_steps_set_ahead (steps, sink, 3);
+  g_assert_true (hr_steps_may_release (steps, 29));
+  hr_steps_free (steps);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -206,6 +268,8 @@ main (int argc, char **argv)
   g_test_add_func ("/steps/two-sinks", test_two_sinks);
   g_test_add_func ("/steps/segment", test_segment);
   g_test_add_func ("/steps/segment-of-batches", test_segment_of_batches);
+  g_test_add_func ("/steps/packer", test_packer);
+  g_test_add_func ("/steps/packer-ahead", test_packer_ahead);
   g_test_add_func ("/steps/wait", test_wait);
   return g_test_run ();
 }

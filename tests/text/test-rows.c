@@ -246,7 +246,8 @@ show_rows (const TextRun *run)
   return g_string_free (text, FALSE);
 }
 
-/* The same rows whatever the workers, and however far it works ahead; each block apart. */
+/* The same rows whatever the workers, however far it works ahead and however little memory it may
+ * use; each block apart. */
 static void
 test_blocks (void)
 {
@@ -257,10 +258,11 @@ test_blocks (void)
 
   if (text_test_vocab () == NULL)
     return;
-  for (guint b = 0; behind[b] != NULL; b++)
+  for (guint b = 0; b < 8; b++)
     for (guint k = 0; text_settings[k] != NULL; k++) {
       g_autofree char *text = g_strdup_printf (
-          RECORDS "batch mode=packed pack-window=4 max-tokens=300 ! %sappsink", "", behind[b]);
+          "%s" RECORDS "batch mode=packed pack-window=4 max-tokens=300 ! %sappsink",
+          b < 4 ? "" : "memory=1 ", "", behind[b % 4]);
       g_auto (TextRun) run = text_run (text_settings[k], text);
       g_autofree char *rows = NULL;
 
