@@ -165,17 +165,24 @@ hr_gate_request (HrGate *gate, HrGateWaiter *waiter)
   return granted;
 }
 
+/* the end of a wait: FALSE if it was in vain, and then it no longer stands in anybody's way */
+static gboolean
+settle_locked (HrGate *gate, HrGateWaiter *waiter)
+{
+  if (waiter->granted)
+    return TRUE;
+  unlink_waiter (gate, waiter);
+  pump_locked (gate);
+  return FALSE;
+}
+
 gboolean
 hr_gate_cancel (HrGate *gate, HrGateWaiter *waiter)
 {
   gboolean granted;
 
   hr_mutex_lock (&gate->lock);
-  granted = waiter->granted;
-  if (!granted) {
-    unlink_waiter (gate, waiter);
-    pump_locked (gate);
-  }
+  granted = settle_locked (gate, waiter);
   hr_mutex_unlock (&gate->lock);
   return granted;
 }
@@ -199,11 +206,7 @@ hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed, const gint
   hr_mutex_lock (&gate->lock);
   while (!waiter->granted && !g_atomic_int_get (closed) && !g_atomic_int_get (stopping))
     hr_cond_wait (waiter->cond, &gate->lock);
-  granted = waiter->granted;
-  if (!granted) {
-    unlink_waiter (gate, waiter);
-    pump_locked (gate);
-  }
+  granted = settle_locked (gate, waiter);
   hr_mutex_unlock (&gate->lock);
   return granted;
 }

@@ -157,3 +157,19 @@ small_sleep (gpointer data, gint64 value G_GNUC_UNUSED, HrOut *out, GError **err
   hr_out_sleep (out, (gint64)GPOINTER_TO_INT (data) * 1000);
   return TRUE;
 }
+
+void
+small_rig_set_up (SmallRig *rig)
+{
+  rig->live = small_live ();
+  small_sink_init (&rig->sink);
+  rig->pipeline = hr_pipeline_new ();
+}
+
+void
+small_rig_tear_down (SmallRig *rig)
+{
+  g_clear_object (&rig->pipeline);
+  small_sink_clear (&rig->sink);
+  small_assert_live (rig->live);
+}

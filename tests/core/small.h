@@ -68,6 +68,15 @@ typedef struct {
 SmallLive small_live (void);
 void small_assert_live (SmallLive before);
 
+/* a pipeline to build, the sink at its end, and what was alive before */
+typedef struct {
+  SmallLive live;
+  SmallSink sink;
+  HrPipeline *pipeline;
+} SmallRig;
+void small_rig_set_up (SmallRig *rig);
+void small_rig_tear_down (SmallRig *rig);
+
 /* hooks */
 /* @data: a sample's value; that one is a data error */
 gboolean small_bad_at (gpointer data, gint64 value, HrOut *out, GError **error);

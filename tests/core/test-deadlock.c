@@ -2,32 +2,10 @@
 #include "small.h"
 #include <string.h>
 
-typedef struct {
-  SmallLive live;
-  SmallSink sink;
-  HrPipeline *pipeline;
-} Rig;
-
-static void
-set_up (Rig *rig)
-{
-  rig->live = small_live ();
-  small_sink_init (&rig->sink);
-  rig->pipeline = hr_pipeline_new ();
-}
-
-static void
-tear_down (Rig *rig)
-{
-  g_clear_object (&rig->pipeline);
-  small_sink_clear (&rig->sink);
-  small_assert_live (rig->live);
-}
-
 /* source ! split ! (a | b) ! together ! sink: an ordered join wants all of one branch first, and
  * the other one can hold @items */
 static void
-concat_behind_tee (Rig *rig, const char *items)
+concat_behind_tee (SmallRig *rig, const char *items)
 {
   HrElement *tee = small_tee (rig->pipeline, "split");
   HrElement *join = small_join (rig->pipeline, "together", HR_JOIN_CONCAT);
@@ -44,10 +22,10 @@ concat_behind_tee (Rig *rig, const char *items)
 static void
 test_concat_behind_tee (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autofree char *message = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   concat_behind_tee (&rig, "2");
   message = small_run_failing (rig.pipeline, HR_CORE_ERROR, HR_CORE_ERROR_DEADLOCK);
   /* all who stand in the circle, and nobody else */
@@ -57,33 +35,33 @@ test_concat_behind_tee (void)
   g_assert_nonnull (strstr (message, "\"a\" waits for the output of \"split\""));
   g_assert_null (strstr (message, "\"sink\""));
   g_assert_null (strstr (message, "\"source\""));
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* the way out that the message names */
 static void
 test_larger_queue (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   concat_behind_tee (&rig, "100");
   small_run (rig.pipeline);
   g_assert_cmpuint (rig.sink.values->len, ==, 200);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* also when the branch is full of bytes, and when the sink is the program's */
 static void
 test_bytes (void)
 {
-  Rig rig;
+  SmallRig rig;
   HrElement *tee, *join;
   g_autoptr (GError) error = NULL;
   guint n = 0;
   HrBuffer *buffer;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   tee = small_tee (rig.pipeline, "split");
   join = small_join (rig.pipeline, "together", HR_JOIN_CONCAT);
   small_set (join, "queue-bytes", "20");
@@ -98,7 +76,7 @@ test_bytes (void)
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_DEADLOCK);
   g_assert_nonnull (strstr (error->message, "\"fetch\""));
   g_assert_cmpuint (n, <=, 100);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* ---- no false alarms: the finder looks every 200 ms, these take longer ---- */
@@ -106,9 +84,9 @@ test_bytes (void)
 static void
 test_slow_sink (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   rig.sink.hook = small_sleep;
   rig.sink.data = GINT_TO_POINTER (700000);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 6, NULL, NULL),
@@ -117,7 +95,7 @@ test_slow_sink (void)
               NULL);
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 6);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static gboolean
@@ -129,10 +107,10 @@ pause_at_three (gpointer data, gint64 value, HrOut *out, GError **error)
 static void
 test_slow_branch (void)
 {
-  Rig rig;
+  SmallRig rig;
   HrElement *tee, *join, *slow;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   tee = small_tee (rig.pipeline, "tee");
   join = small_join (rig.pipeline, "join", HR_JOIN_ZIP);
   slow = small_waits (rig.pipeline, "slow", 1, pause_at_three, GINT_TO_POINTER (900000));
@@ -143,15 +121,15 @@ test_slow_branch (void)
   small_link (rig.pipeline, tee, join, NULL);
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 20);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_slow_source (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline,
               small_source (rig.pipeline, "source", 6, pause_at_three, GINT_TO_POINTER (900000)),
               small_light (rig.pipeline, "pool", 2, NULL, NULL),
@@ -160,19 +138,19 @@ test_slow_source (void)
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 6);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* everybody waits for the program, which takes its time */
 static void
 test_slow_program (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autoptr (GError) error = NULL;
   HrBuffer *buffer;
   guint n = 0;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 12, NULL, NULL),
               small_light (rig.pipeline, "pool", 2, NULL, NULL),
               small_batch (rig.pipeline, "batch", 3), small_pull (rig.pipeline, "pull"), NULL);
@@ -185,17 +163,17 @@ test_slow_program (void)
   }
   g_assert_no_error (error);
   g_assert_cmpuint (n, ==, 4);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* workers that have left, those that were put aside, and an ended branch are nobody's fault */
 static void
 test_half_gone (void)
 {
-  Rig rig;
+  SmallRig rig;
   HrElement *join;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   join = small_join (rig.pipeline, "join", HR_JOIN_ANY);
   small_link (rig.pipeline, small_source (rig.pipeline, "short", 2, NULL, NULL),
               small_light (rig.pipeline, "pool", 3, NULL, NULL), join, NULL);
@@ -205,7 +183,7 @@ test_half_gone (void)
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   small_run (rig.pipeline);
   g_assert_cmpuint (rig.sink.values->len, ==, 8);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* ---- warm-up ---- */
@@ -215,10 +193,10 @@ test_half_gone (void)
 static void
 test_warm_up_in_branch (void)
 {
-  Rig rig;
+  SmallRig rig;
   HrElement *tee, *join, *other;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   tee = small_tee (rig.pipeline, "tee");
   join = small_join (rig.pipeline, "join", HR_JOIN_ZIP);
   other = small_light (rig.pipeline, "other", 1, NULL, NULL);
@@ -231,7 +209,7 @@ test_warm_up_in_branch (void)
   small_link (rig.pipeline, tee, other, join, NULL);
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 40);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static gboolean
@@ -275,10 +253,10 @@ test_warm_up_without_budget (void)
   const char *const budgets[] = { "1", "150", "450" };
 
   for (guint i = 0; i < G_N_ELEMENTS (budgets); i++) {
-    Rig rig;
+    SmallRig rig;
     HrElement *sized;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     sized = hr_element_new (&sized_def);
     ((Sized *)sized->self)->size = 100;
     small_set (sized, "name", "sized");
@@ -290,7 +268,7 @@ test_warm_up_without_budget (void)
                 small_sink (rig.pipeline, "sink", &rig.sink), NULL);
     small_run (rig.pipeline);
     small_assert_counts (&rig.sink, 40);
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -298,16 +276,16 @@ test_warm_up_without_budget (void)
 static void
 test_warm_up_of_little (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 3, NULL, NULL),
               small_batch (rig.pipeline, "batch", 2),
               small_prefetch (rig.pipeline, "prefetch", 6, 6),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 3);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 int

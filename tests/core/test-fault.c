@@ -2,28 +2,6 @@
 #include "small.h"
 #include <string.h>
 
-typedef struct {
-  SmallLive live;
-  SmallSink sink;
-  HrPipeline *pipeline;
-} Rig;
-
-static void
-set_up (Rig *rig)
-{
-  rig->live = small_live ();
-  small_sink_init (&rig->sink);
-  rig->pipeline = hr_pipeline_new ();
-}
-
-static void
-tear_down (Rig *rig)
-{
-  g_clear_object (&rig->pipeline);
-  small_sink_clear (&rig->sink);
-  small_assert_live (rig->live);
-}
-
 /* one of @data is bad */
 static gboolean
 bad_every (gpointer data, gint64 value, HrOut *out G_GNUC_UNUSED, GError **error)
@@ -36,7 +14,7 @@ bad_every (gpointer data, gint64 value, HrOut *out G_GNUC_UNUSED, GError **error
 
 /* source ! pool ! batch ! sink */
 static HrElement *
-with_batch (Rig *rig, gint64 n, guint workers, guint every, guint batch)
+with_batch (SmallRig *rig, gint64 n, guint workers, guint every, guint batch)
 {
   HrElement *pool =
       small_light (rig->pipeline, "pool", workers, bad_every, GUINT_TO_POINTER (every));
@@ -48,7 +26,7 @@ with_batch (Rig *rig, gint64 n, guint workers, guint every, guint batch)
 }
 
 static void
-assert_stat (Rig *rig, const char *text)
+assert_stat (SmallRig *rig, const char *text)
 {
   g_autofree char *stats = hr_pipeline_get_stats (rig->pipeline);
 
@@ -70,41 +48,41 @@ static void
 test_controls (void)
 {
   g_autoptr (GError) error = NULL;
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 1, NULL, NULL),
               small_light (rig.pipeline, "pool", 1, bad_name, NULL),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   g_assert_true (hr_pipeline_start (rig.pipeline, &error));
   g_assert_false (hr_pipeline_wait (rig.pipeline, &error));
   g_assert_nonnull (strstr (error->message, "a\\nb\\x1b[31m\\u009b\302\240\303\244 is bad"));
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_fail (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autofree char *message = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   with_batch (&rig, 100, 3, 10, 5);
   message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
   g_assert_cmpstr (message, ==, "light \"pool\": 9 is bad");
   assert_stat (&rig, "\"exit\":1");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* the batch gets shorter, no later sample moves up, and it is counted */
 static void
 run_skip (guint workers, gboolean serial)
 {
-  Rig rig;
+  SmallRig rig;
   guint n_skipped = 0;
   HrMessage *message;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_set (with_batch (&rig, 100, workers, 10, 4), "on-error", "skip");
   small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
   small_run (rig.pipeline);
@@ -125,7 +103,7 @@ run_skip (guint workers, gboolean serial)
     hr_message_unref (message);
   }
   g_assert_cmpuint (n_skipped, ==, 10);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
@@ -141,9 +119,9 @@ static void
 test_batch_of_holes (void)
 {
   for (int serial = 0; serial < 2; serial++) {
-    Rig rig;
+    SmallRig rig;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     with_batch (&rig, 12, 2, 1, 3);
     small_set_pipeline (rig.pipeline, "on-error", "skip");
     small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
@@ -151,7 +129,7 @@ test_batch_of_holes (void)
     g_assert_cmpuint (rig.sink.n_buffers, ==, 4);
     g_assert_cmpuint (rig.sink.n_holes, ==, 12);
     assert_stat (&rig, "\"steps\":4");
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -159,40 +137,40 @@ test_batch_of_holes (void)
 static void
 test_element_over_pipeline (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autofree char *message = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_set (with_batch (&rig, 100, 2, 10, 4), "on-error", "fail");
   small_set_pipeline (rig.pipeline, "on-error", "skip");
   message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* only data errors are ever skipped */
 static void
 test_other_errors (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autofree char *message = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 100, NULL, NULL),
               small_light (rig.pipeline, "pool", 2, small_fatal_at, GINT_TO_POINTER (7)),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   small_set_pipeline (rig.pipeline, "on-error", "skip");
   message = small_run_failing (rig.pipeline, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_max_errors_count (void)
 {
   for (int n = 0; n < 2; n++) {
-    Rig rig;
+    SmallRig rig;
     HrElement *pool;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     pool = with_batch (&rig, 100, 1, 10, 4);
     small_set (pool, "on-error", "skip");
     small_set (pool, "max-errors", n == 0 ? "10" : "9"); /* there are ten */
@@ -205,7 +183,7 @@ test_max_errors_count (void)
       g_assert_nonnull (strstr (message, "max-errors=9 is exceeded"));
       g_assert_nonnull (strstr (message, "99 is bad"));
     }
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -224,9 +202,9 @@ test_max_errors_rate (void)
                 { 2, "49%", FALSE } };
 
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
-    Rig rig;
+    SmallRig rig;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     with_batch (&rig, 1000, 1, cases[i].every, 4);
     small_set_pipeline (rig.pipeline, "on-error", "skip");
     small_set_pipeline (rig.pipeline, "max-errors", cases[i].most);
@@ -243,7 +221,7 @@ test_max_errors_rate (void)
       g_assert_cmpuint (rig.sink.values->len + rig.sink.n_holes, >=,
                         96); /* 100, less an open batch */
     }
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -251,24 +229,24 @@ test_max_errors_rate (void)
 static void
 test_max_errors_rate_of_few (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   with_batch (&rig, 99, 3, 1, 4);
   small_set_pipeline (rig.pipeline, "on-error", "skip");
   small_set_pipeline (rig.pipeline, "max-errors", "1%");
   small_run (rig.pipeline);
   g_assert_cmpuint (rig.sink.n_holes, ==, 99);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* without an error, by the element's own choice: a hole, and counted apart */
 static void
 test_dropped (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL),
               small_filter (rig.pipeline, "filter"), small_batch (rig.pipeline, "batch", 5),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
@@ -279,7 +257,7 @@ test_dropped (void)
     g_assert_cmpint (g_array_index (rig.sink.values, gint64, i), ==, 2 * i);
   assert_stat (&rig, "\"exit\":0");
   assert_stat (&rig, "\"dropped\":{\"policy\":10}");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* one bad member makes a hole of its sample, once, however many workers are at it */
@@ -287,10 +265,10 @@ static void
 test_each (void)
 {
   for (guint workers = 1; workers < 6; workers += 2) {
-    Rig rig;
+    SmallRig rig;
     HrElement *each;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     each = small_each (rig.pipeline, "each", workers, small_bad_at,
                        GINT_TO_POINTER (7)); /* 3 members */
     small_set (each, "on-error", "skip");
@@ -301,7 +279,7 @@ test_each (void)
     g_assert_cmpuint (rig.sink.n_holes, ==, 1);
     g_assert_cmpuint (rig.sink.values->len, ==, 19);
     assert_stat (&rig, "\"skipped\":{\"other\":1}");
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -310,10 +288,10 @@ static void
 test_join (void)
 {
   for (int serial = 0; serial < 2; serial++) {
-    Rig rig;
+    SmallRig rig;
     HrElement *tee, *join;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     tee = small_tee (rig.pipeline, "tee");
     join = small_join (rig.pipeline, "join", HR_JOIN_ZIP);
     small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL), tee,
@@ -329,7 +307,7 @@ test_join (void)
     g_assert_cmpuint (rig.sink.values->len, ==, 18);
     g_assert_cmpint (g_array_index (rig.sink.values, gint64, 3), ==, 4);
     g_assert_cmpint (g_array_index (rig.sink.values, gint64, 7), ==, 9);
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 

@@ -5,31 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-typedef struct {
-  SmallLive live;
-  SmallSink sink;
-  HrPipeline *pipeline;
-} Rig;
-
-static void
-set_up (Rig *rig)
-{
-  rig->live = small_live ();
-  small_sink_init (&rig->sink);
-  rig->pipeline = hr_pipeline_new ();
-}
-
-static void
-tear_down (Rig *rig)
-{
-  g_clear_object (&rig->pipeline);
-  small_sink_clear (&rig->sink);
-  small_assert_live (rig->live);
-}
-
 /* source ! pool ! sink; without end if @n < 0 */
 static void
-simple (Rig *rig, gint64 n, SmallHook hook, gpointer data)
+simple (SmallRig *rig, gint64 n, SmallHook hook, gpointer data)
 {
   small_link (rig->pipeline, small_source (rig->pipeline, "source", n, NULL, NULL),
               small_light (rig->pipeline, "pool", 2, hook, data),
@@ -37,7 +15,7 @@ simple (Rig *rig, gint64 n, SmallHook hook, gpointer data)
 }
 
 static void
-start (Rig *rig)
+start (SmallRig *rig)
 {
   g_autoptr (GError) error = NULL;
 
@@ -46,7 +24,7 @@ start (Rig *rig)
 }
 
 static void
-assert_status (Rig *rig, const char *status)
+assert_status (SmallRig *rig, const char *status)
 {
   g_autofree char *stats = hr_pipeline_get_stats (rig->pipeline);
   g_autofree char *wanted = g_strdup_printf ("\"status\":\"%s\"", status);
@@ -57,9 +35,9 @@ assert_status (Rig *rig, const char *status)
 static void
 test_run (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, 1000, NULL, NULL);
   g_assert_cmpint (hr_pipeline_get_state (rig.pipeline), ==, HR_STATE_STOPPED);
   small_run (rig.pipeline);
@@ -74,16 +52,16 @@ test_run (void)
     hr_gate_get_stats (rig.pipeline->cpus, &cpus);
     g_assert_cmpuint (memory.used + cpus.used + memory.n_waiting + cpus.n_waiting, ==, 0);
   }
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_start_twice (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autoptr (GError) error = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, 10, NULL, NULL);
   start (&rig);
   g_assert_false (hr_pipeline_start (rig.pipeline, &error));
@@ -93,15 +71,15 @@ test_start_twice (void)
   g_assert_false (hr_pipeline_start (rig.pipeline, &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
   small_assert_counts (&rig.sink, 10);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_wait_twice (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, 10, NULL, NULL);
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL)); /* not started: nothing to wait for */
   small_run (rig.pipeline);
@@ -109,40 +87,40 @@ test_wait_twice (void)
   hr_pipeline_stop (rig.pipeline); /* too late, and no harm */
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL));
   assert_status (&rig, "ended");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_never_started (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, 10, NULL, NULL);
   assert_status (&rig, "not-started");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* remembered: a run that was to be stopped does not begin to work */
 static void
 test_stop_before_start (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, NULL, NULL);
   hr_pipeline_stop (rig.pipeline);
   small_run (rig.pipeline);
   assert_status (&rig, "stopped");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_stop (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, NULL, NULL);
   start (&rig);
   g_usleep (1000);
@@ -152,34 +130,34 @@ test_stop (void)
   assert_status (&rig, "stopped");
   /* in order and without a gap, as far as it came */
   small_assert_counts (&rig.sink, rig.sink.values->len);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static gboolean
 stop_inside (gpointer data, gint64 value, HrOut *out G_GNUC_UNUSED, GError **error G_GNUC_UNUSED)
 {
   if (value == 20)
-    hr_pipeline_stop (((Rig *)data)->pipeline);
+    hr_pipeline_stop (((SmallRig *)data)->pipeline);
   return TRUE;
 }
 
 static void
 test_stop_inside (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, stop_inside, &rig);
   small_run (rig.pipeline);
   assert_status (&rig, "stopped");
   small_assert_counts (&rig.sink, rig.sink.values->len);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void *
 stop_at_random (void *data)
 {
-  Rig *rig = data;
+  SmallRig *rig = data;
 
   g_usleep (g_random_int_range (0, 400));
   hr_pipeline_stop (rig->pipeline);
@@ -191,15 +169,15 @@ static void
 test_stop_while_starting (void)
 {
   for (int i = 0; i < 100; i++) {
-    Rig rig;
+    SmallRig rig;
     pthread_t thread;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     simple (&rig, -1, NULL, NULL);
     g_assert_cmpint (pthread_create (&thread, NULL, stop_at_random, &rig), ==, 0);
     small_run (rig.pipeline);
     pthread_join (thread, NULL);
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -207,28 +185,28 @@ test_stop_while_starting (void)
 static void
 test_stop_interrupts (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, small_sleep, GINT_TO_POINTER (G_MAXINT)); /* 35 minutes */
   start (&rig);
   g_usleep (2000);
   hr_pipeline_stop (rig.pipeline);
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL));
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 test_unref_while_running (void)
 {
   for (int i = 0; i < 20; i++) {
-    Rig rig;
+    SmallRig rig;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     simple (&rig, -1, NULL, NULL);
     start (&rig);
     g_usleep ((gulong)i * 50);
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -237,18 +215,18 @@ test_unref_while_running (void)
 static void
 test_failing (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autofree char *message = NULL;
   g_autoptr (GError) again = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, small_fatal_at, GINT_TO_POINTER (30));
   message = small_run_failing (rig.pipeline, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ);
   g_assert_cmpstr (message, ==, "light \"pool\": 30 cannot be read");
   g_assert_false (hr_pipeline_wait (rig.pipeline, &again));
   g_assert_error (again, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ);
   assert_status (&rig, "failed");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* two elements fail at about the same time: one error is told, and it is one of the two */
@@ -256,12 +234,12 @@ static void
 test_first_error_wins (void)
 {
   for (int i = 0; i < 50; i++) {
-    Rig rig;
+    SmallRig rig;
     HrMessage *message;
     guint n_errors = 0;
     g_autofree char *text = NULL;
 
-    set_up (&rig);
+    small_rig_set_up (&rig);
     small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, NULL, NULL),
                 small_light (rig.pipeline, "a", 2, small_fatal_at, GINT_TO_POINTER (9)),
                 small_light (rig.pipeline, "b", 2, small_fatal_at, GINT_TO_POINTER (5)),
@@ -275,7 +253,7 @@ test_first_error_wins (void)
       hr_message_unref (message);
     }
     g_assert_cmpuint (n_errors, ==, 1);
-    tear_down (&rig);
+    small_rig_tear_down (&rig);
   }
 }
 
@@ -283,9 +261,9 @@ test_first_error_wins (void)
 static void
 test_stop_is_no_error (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, NULL, NULL);
   start (&rig);
   hr_pipeline_stop (rig.pipeline);
@@ -293,16 +271,16 @@ test_stop_is_no_error (void)
                     g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "a consequence"));
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL));
   assert_status (&rig, "stopped");
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
 run_broken (gboolean worker, gboolean serial)
 {
-  Rig rig;
+  SmallRig rig;
   g_autoptr (GError) error = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, NULL, NULL),
               small_broken (rig.pipeline, "broken", worker),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
@@ -316,7 +294,7 @@ run_broken (gboolean worker, gboolean serial)
   /* it has run, and badly: there is no second time */
   g_assert_false (hr_pipeline_start (rig.pipeline, &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
@@ -368,12 +346,12 @@ use_in_child (HrPipeline *pipeline)
 static void
 test_fork (void)
 {
-  Rig rig;
+  SmallRig rig;
   pid_t child;
   int status, ends[2];
   char result = 99;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, NULL, NULL),
               small_light (rig.pipeline, "pool", 3, NULL, NULL), small_pull (rig.pipeline, "pull"),
               NULL);
@@ -400,7 +378,7 @@ test_fork (void)
   g_assert_cmpint (result, ==, 0);
   /* here it goes on */
   hr_buffer_unref (hr_pipeline_pull (rig.pipeline, NULL));
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* ---- settings ---- */
@@ -408,10 +386,10 @@ test_fork (void)
 static void
 test_frozen (void)
 {
-  Rig rig;
+  SmallRig rig;
   g_autoptr (GError) error = NULL;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   simple (&rig, -1, NULL, NULL);
   g_assert_false (hr_pipeline_set_from_string (rig.pipeline, "speed", "9", &error));
   g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_UNKNOWN_PROPERTY);
@@ -424,7 +402,7 @@ test_frozen (void)
                                               "ordered", "false", &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
   small_set_pipeline (rig.pipeline, "memory", "1MiB"); /* live */
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 static void
@@ -435,15 +413,15 @@ test_limit (void)
 
   for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
     for (int serial = 0; serial < 2; serial++) {
-      Rig rig;
+      SmallRig rig;
 
-      set_up (&rig);
+      small_rig_set_up (&rig);
       simple (&rig, 100, NULL, NULL);
       small_set_pipeline (rig.pipeline, "limit", limits[i]);
       small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
       small_run (rig.pipeline);
       small_assert_counts (&rig.sink, wanted[i]);
-      tear_down (&rig);
+      small_rig_tear_down (&rig);
     }
 }
 
@@ -457,25 +435,25 @@ long_pause (gpointer data G_GNUC_UNUSED, gint64 value, HrOut *out, GError **erro
 static void
 test_limit_ends_at_once (void)
 {
-  Rig rig;
+  SmallRig rig;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, long_pause, NULL),
               small_sink (rig.pipeline, "sink", &rig.sink), NULL);
   small_set_pipeline (rig.pipeline, "limit", "5");
   small_run (rig.pipeline);
   small_assert_counts (&rig.sink, 5);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 /* behind a join the limit counts what it gives */
 static void
 test_limit_of_joined (void)
 {
-  Rig rig;
+  SmallRig rig;
   HrElement *join;
 
-  set_up (&rig);
+  small_rig_set_up (&rig);
   join = small_join (rig.pipeline, "join", HR_JOIN_CONCAT);
   small_link (rig.pipeline, small_source (rig.pipeline, "a", 10, NULL, NULL), join, NULL);
   small_link (rig.pipeline, small_source (rig.pipeline, "b", 10, NULL, NULL), join,
@@ -485,7 +463,7 @@ test_limit_of_joined (void)
   g_assert_cmpuint (rig.sink.values->len, ==, 13);
   g_assert_cmpint (g_array_index (rig.sink.values, gint64, 9), ==, 9);
   g_assert_cmpint (g_array_index (rig.sink.values, gint64, 12), ==, 2);
-  tear_down (&rig);
+  small_rig_tear_down (&rig);
 }
 
 int
