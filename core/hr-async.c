@@ -104,9 +104,7 @@ hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
     become_hole (ticket, error);
   if (ticket->buffer != NULL) {
     buffer = ticket->buffer = hr_buffer_make_writable (ticket->buffer);
-    buffer->number = ticket->like.number;
-    buffer->sample = ticket->like.sample;
-    buffer->epoch = ticket->like.epoch;
+    hr_buffer_stand_for (buffer, &ticket->like);
   }
   give_back (ticket);
   ticket->state = TICKET_DONE;
@@ -233,7 +231,7 @@ admit (HrAsync *async, HrBuffer *in)
 
   ticket->async = async;
   ticket->buffer = in;
-  ticket->like = (HrBuffer){ .number = in->number, .sample = in->sample, .epoch = in->epoch };
+  hr_buffer_stand_for (&ticket->like, in);
   ticket->origin = origin != NULL ? hr_origin_ref (origin) : NULL;
   g_queue_push_tail (&async->tickets, ticket);
   if (in->flags & HR_BUFFER_HOLE) {

@@ -29,7 +29,7 @@ hr_buffer_new (void)
 {
   Block *block = g_malloc (sizeof (Block));
 
-  block->buffer = (HrBuffer){ .ref_count = 1, .n_room = N_INLINE, .fields = block->fields };
+  block->buffer = (HrBuffer){ .ref_count = 1, .place = -1, .n_room = N_INLINE, .fields = block->fields };
   hr_live_add (&live, 1);
   return &block->buffer;
 }
@@ -67,6 +67,7 @@ hr_buffer_unref (HrBuffer *buffer)
   if (buffer->fields != ((Block *)buffer)->fields)
     g_free (buffer->fields);
   hr_origin_unref (buffer->origin);
+  hr_rows_unref (buffer->rows);
   if (buffer->members != NULL)
     g_ptr_array_unref (buffer->members);
   hr_reservation_unref (buffer->reservation);
@@ -91,9 +92,7 @@ copy_header (const HrBuffer *buffer)
 {
   HrBuffer *copy = hr_buffer_new ();
 
-  copy->number = buffer->number;
-  copy->sample = buffer->sample;
-  copy->epoch = buffer->epoch;
+  hr_buffer_stand_for (copy, buffer);
   copy->flags = buffer->flags;
   copy->origin = buffer->origin != NULL ? hr_origin_ref (buffer->origin) : NULL;
   copy->error = buffer->error != NULL ? g_error_copy (buffer->error) : NULL;
@@ -106,6 +105,7 @@ copy_buffer (const HrBuffer *buffer)
   HrBuffer *copy = copy_header (buffer);
 
   hr_buffer_copy_fields (copy, buffer);
+  copy->rows = buffer->rows != NULL ? hr_rows_ref (buffer->rows) : NULL;
   if (buffer->reservation != NULL)
     copy->reservation = hr_reservation_ref (buffer->reservation);
   if (buffer->members != NULL) {
@@ -133,6 +133,29 @@ hr_buffer_make_writable (HrBuffer *buffer)
   copy = copy_buffer (buffer);
   hr_buffer_unref (buffer);
   return copy;
+}
+
+/**
+ * hr_buffer_set_rows: (skip)
+ * @rows: (transfer full) (nullable): which lines are samples
+ */
+void
+hr_buffer_set_rows (HrBuffer *buffer, HrRows *rows)
+{
+  g_warn_if_fail (hr_buffer_is_writable (buffer));
+  hr_rows_unref (buffer->rows);
+  buffer->rows = rows;
+}
+
+/**
+ * hr_buffer_get_rows: (skip)
+ *
+ * Returns: (transfer none) (nullable): which lines are samples; %NULL: all that are not blank
+ */
+HrRows *
+hr_buffer_get_rows (const HrBuffer *buffer)
+{
+  return buffer->rows;
 }
 
 /**
@@ -363,7 +386,7 @@ hr_buffer_copy_fields (HrBuffer *buffer, const HrBuffer *from)
  * hr_buffer_add_member:
  * @member: (transfer full): a sample, or a hole
  *
- * Turns @buffer into a batch, if it is none yet, and appends @member. The batch takes the epoch of
+ * Turns @buffer into a batch, if it is none yet, and appends @member. The batch takes epoch and place of
  * its first and the lowest sample number of all.
  */
 void
@@ -373,6 +396,7 @@ hr_buffer_add_member (HrBuffer *buffer, HrBuffer *member)
   if (buffer->members == NULL) {
     buffer->members = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
     buffer->epoch = member->epoch;
+    buffer->place = member->place;
     buffer->sample = member->sample;
   }
   buffer->flags |= HR_BUFFER_BATCH;

@@ -1,6 +1,7 @@
 /* hr-buffer.h: what flows: one sample, later one batch of them */
 #pragma once
 #include <json-glib/json-glib.h>
+#include "hr-rows.h"
 #include "hr-tensor.h"
 
 G_BEGIN_DECLS
@@ -87,6 +88,8 @@ typedef enum {
  * @number: its place on the link, counted from 0 without gaps; of a batch: the step
  * @sample: its sample's number in the order; of a batch: the lowest of its samples
  * @epoch: counted from 0
+ * @place: where its sample stands in the order of its epoch, counted over all ranks (docs/order.md);
+ *   of a batch: where its first does; -1 unknown
  * @flags: #HrBufferFlags
  *
  * Named fields plus where they came from. One rule of ownership everywhere: passing a buffer
@@ -96,6 +99,7 @@ typedef struct _HrBuffer HrBuffer;
 struct _HrBuffer {
   gint64 number;
   gint64 sample;
+  gint64 place;
   guint epoch;
   guint flags;
   /*< private >*/
@@ -105,6 +109,7 @@ struct _HrBuffer {
   struct _HrField *fields;
   HrOrigin *origin;
   GPtrArray *members;
+  HrRows *rows;
   HrReservation *reservation; /* of the block of text it was cut from */
   GError *error;              /* of a hole: why */
 };
@@ -119,6 +124,21 @@ gboolean hr_buffer_is_writable (HrBuffer *buffer);
 /* takes @buffer; returns it when you are its only owner, else a copy of header and field list that
  * shares all data. Never copies pixels. */
 HrBuffer *hr_buffer_make_writable (HrBuffer *buffer);
+
+/* gives @buffer the number, sample, epoch and place of @like: it stands for the same */
+static inline void
+hr_buffer_stand_for (HrBuffer *buffer, const HrBuffer *like)
+{
+  buffer->number = like->number;
+  buffer->sample = like->sample;
+  buffer->epoch = like->epoch;
+  buffer->place = like->place;
+}
+
+/* takes @rows, may be NULL: which lines of its field "lines" are samples */
+void hr_buffer_set_rows (HrBuffer *buffer, HrRows *rows);
+/* (transfer none) (nullable) */
+HrRows *hr_buffer_get_rows (const HrBuffer *buffer);
 
 /* takes @origin, may be NULL */
 void hr_buffer_set_origin (HrBuffer *buffer, HrOrigin *origin);

@@ -12,11 +12,12 @@ HrBuffer *
 hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
 {
   HrRun *run = worker->run;
-  HrBuffer like = { .number = in[0]->number, .sample = in[0]->sample, .epoch = in[0]->epoch };
+  HrBuffer like;
   g_autoptr (HrOrigin) origin = NULL;
   HrBuffer *merged;
   GError *error = NULL, *hole = NULL;
 
+  hr_buffer_stand_for (&like, in[0]);
   for (guint i = 1; i < n; i++)
     if (in[i]->number != like.number) {
       error =
@@ -46,8 +47,6 @@ hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
     hr_buffer_make_hole (merged, hole);
   }
   merged = hr_buffer_make_writable (merged);
-  merged->number = like.number;
-  merged->sample = like.sample;
-  merged->epoch = like.epoch;
+  hr_buffer_stand_for (merged, &like);
   return merged;
 }

@@ -1,13 +1,41 @@
-/* hr-plan.c: the plain plan: every object in the order of its key, from its first byte to its last
- */
-#include "hr-plan.h"
+/* hr-plan.c: objects, and which of their lines come next */
+#include "hr-plan-private.h"
+#include "hr-error.h"
+#include "hr-permute.h"
+#include "hr-sync.h"
 #include <string.h>
 
+/* gaps between wanted lines that are read rather than left out by another request */
+#define MAX_GAP (64 * 1024)
+/* scattered lines that are read at once */
+#define MAX_EXTENTS 64
+/* a set of blocks has so many at most: they are counted in 32 bits by what reads them */
+#define MAX_WANTED 4096
+
 struct _HrPlan {
+  HrPlanOrders orders;
+  HrPlanRules rules;
   GArray *objects; /* HrObject */
   gboolean listed;
-  guint object; /* the cursor */
-  gint64 byte;
+  GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
+  HrSequence *sequence;
+
+  guint epoch; /* that reads are made for */
+  guint64 n;   /* places of an epoch with lines, as limits leave them; valid if n_known */
+  gint64 n_lines; /* of an epoch, -1: not known; atomic */
+  gboolean n_known;
+  guint64 start;   /* places below it have been delivered by another run */
+  guint64 next;    /* complete: the rank's next place, counted in its own */
+  guint64 unit;    /* the next object, or group of blocks */
+  gint64 unit_byte; /* where to begin in it */
+  guint64 n_found;  /* lines found in the epoch */
+  guint n_out;     /* reads that have not ended */
+  gboolean begun;  /* the epoch: something of it has been asked for */
+  gboolean padded; /* the epoch's padding has been given */
+  guint64 n_blocks;
+
+  HrMutex lock;  /* marks */
+  GArray *marks; /* HrPlanStart: where lines stand that were found; of the last two epochs */
 };
 
 static void
@@ -20,22 +48,39 @@ object_clear (gpointer data)
   g_free (object->etag);
 }
 
+static void
+table_unref (gpointer table)
+{
+  g_clear_pointer (&table, hr_line_table_unref);
+}
+
 HrPlan *
-hr_plan_new (void)
+hr_plan_new (const HrPlanOrders *orders)
 {
   HrPlan *plan = g_new0 (HrPlan, 1);
 
+  plan->orders = *orders;
+  plan->n_lines = -1;
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
+  plan->tables = g_ptr_array_new_with_free_func (table_unref);
   g_array_set_clear_func (plan->objects, object_clear);
+  plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
+  hr_mutex_init (&plan->lock);
   return plan;
 }
 
 void
 hr_plan_free (HrPlan *plan)
 {
+  g_clear_pointer (&plan->sequence, hr_sequence_free);
+  g_ptr_array_unref (plan->tables);
   g_array_unref (plan->objects);
+  g_array_unref (plan->marks);
+  hr_mutex_clear (&plan->lock);
   g_free (plan);
 }
+
+/* ---- objects ---- */
 
 void
 hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size, const char *etag)
@@ -57,6 +102,7 @@ void
 hr_plan_listed (HrPlan *plan)
 {
   g_array_sort (plan->objects, compare_keys);
+  g_ptr_array_set_size (plan->tables, (gint)plan->objects->len);
   plan->listed = TRUE;
 }
 
@@ -79,28 +125,466 @@ hr_plan_get_object (const HrPlan *plan, guint index)
   return &g_array_index (plan->objects, HrObject, index);
 }
 
-gboolean
-hr_plan_next (HrPlan *plan, gint64 block_bytes, HrExtent *extent)
-{
-  g_return_val_if_fail (plan->listed && block_bytes > 0, FALSE);
-  while (plan->object < plan->objects->len) {
-    const HrObject *object = hr_plan_get_object (plan, plan->object);
+/* ---- what is known ---- */
 
-    if (object->size < 0 ? plan->byte > 0 : plan->byte >= object->size) {
-      plan->object++;
-      plan->byte = 0;
-      continue;
-    }
-    extent->object = plan->object;
-    extent->start = plan->byte;
-    if (object->size < 0) {
-      extent->end = -1;
-      plan->byte = G_MAXINT64;
-    } else {
-      extent->end = MIN (object->size, plan->byte + block_bytes);
-      plan->byte = extent->end;
-    }
-    return TRUE;
+gboolean
+hr_plan_has_samples (const HrPlan *plan)
+{
+  return plan->orders.shard.group > 0;
+}
+
+gboolean
+hr_plan_is_complete (const HrPlan *plan)
+{
+  return plan->sequence != NULL;
+}
+
+HrSequence *
+hr_plan_get_sequence (HrPlan *plan)
+{
+  return plan->sequence;
+}
+
+const HrPlanRules *
+hr_plan_get_rules (const HrPlan *plan)
+{
+  return &plan->rules;
+}
+
+static gboolean
+has_all_tables (const HrPlan *plan)
+{
+  for (guint i = 0; i < plan->tables->len; i++)
+    if (plan->tables->pdata[i] == NULL)
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+hr_plan_needs_scan (const HrPlan *plan)
+{
+  return plan->rules.shuffle == HR_SHUFFLE_FULL && !has_all_tables (plan);
+}
+
+/* what limit and steps leave of this epoch's @n lines; every epoch has as many */
+static guint64
+cut (const HrPlan *plan, guint64 n)
+{
+  const HrPlanOrders *orders = &plan->orders;
+  guint64 size = hr_shard_step_size (&orders->shard), steps;
+
+  if (orders->limit > 0)
+    n = MIN (n, orders->limit - MIN (orders->limit, plan->epoch * n));
+  steps = orders->shard.drop_last ? n / size : (n + size - 1) / size;
+  if (orders->steps > 0) {
+    steps = MIN (steps, orders->steps - MIN (orders->steps, plan->epoch * steps));
+    n = MIN (n, steps * size);
   }
-  return FALSE;
+  return n;
+}
+
+static void
+set_length (HrPlan *plan, guint64 n_lines)
+{
+  plan->n_known = TRUE;
+  __atomic_store_n (&plan->n_lines, (gint64)n_lines, __ATOMIC_RELAXED);
+  plan->n = cut (plan, n_lines);
+}
+
+void
+hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines)
+{
+  g_return_if_fail (plan->listed && plan->tables->pdata[object] == NULL);
+  plan->tables->pdata[object] = hr_line_table_ref (lines);
+}
+
+/* an epoch begins: from here on, what is known is used */
+static void
+begin_epoch (HrPlan *plan)
+{
+  plan->begun = TRUE;
+  if (plan->sequence != NULL || !hr_plan_has_samples (plan) || !has_all_tables (plan))
+    return;
+  plan->sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
+  set_length (plan, hr_sequence_get_length (plan->sequence));
+}
+
+/* ---- the beginning ---- */
+
+static gboolean
+check_rules (const HrPlan *plan, GError **error)
+{
+  const HrPlanOrders *orders = &plan->orders;
+
+  if (!hr_plan_has_samples (plan)
+      && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1
+          || orders->shard.world > 1)) {
+    g_set_error_literal (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                         "shuffle, epochs, rank and world are about samples, and no element behind "
+                         "it makes any of its lines: jsonlparse does");
+    return FALSE;
+  }
+  for (guint i = 0; i < plan->objects->len; i++)
+    if (hr_plan_get_object (plan, i)->size < 0
+        && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1)) {
+      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+                   "%s: is no regular file: it can be read once, from its beginning to its end, so "
+                   "shuffle=none epochs=1 only",
+                   hr_plan_get_object (plan, i)->uri);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
+{
+  g_return_val_if_fail (plan->listed && rules->read_bytes > 0, FALSE);
+  plan->rules = *rules;
+  if (plan->orders.seed >= 0)
+    plan->rules.seed = (guint64)plan->orders.seed;
+  if (plan->orders.epochs >= 0)
+    plan->rules.epochs = (guint64)plan->orders.epochs;
+  if (!check_rules (plan, error))
+    return FALSE;
+  for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
+    plan->n_blocks += hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,
+                                                plan->rules.block_bytes);
+  return TRUE;
+}
+
+void
+hr_plan_set_start (HrPlan *plan, const HrPlanStart *start)
+{
+  plan->epoch = start->epoch;
+  plan->start = (guint64)start->place;
+  plan->next = hr_shard_count (&plan->orders.shard, plan->start);
+  plan->unit = start->unit;
+  plan->unit_byte = start->byte;
+  plan->n_found = (guint64)start->first;
+  if (start->n_lines >= 0)
+    set_length (plan, (guint64)start->n_lines);
+}
+
+/* ---- reads ---- */
+
+static HrRead *
+new_read (const HrPlan *plan, HrReadMode mode)
+{
+  HrRead *read = g_new0 (HrRead, 1);
+
+  read->mode = mode;
+  read->epoch = plan->epoch;
+  read->extents = g_array_new (FALSE, FALSE, sizeof (HrExtent));
+  read->wanted = g_array_new (FALSE, FALSE, sizeof (HrWanted));
+  return read;
+}
+
+void
+hr_read_free (HrRead *read)
+{
+  g_array_unref (read->extents);
+  g_array_unref (read->wanted);
+  g_free (read);
+}
+
+/* ---- … of lines that are known ---- */
+
+typedef struct {
+  HrExtent extent;
+  guint wanted; /* whose it is */
+} Piece;
+
+static gint
+compare_pieces (gconstpointer a, gconstpointer b)
+{
+  const HrExtent *x = &((const Piece *)a)->extent, *y = &((const Piece *)b)->extent;
+
+  if (x->object != y->object)
+    return x->object < y->object ? -1 : 1;
+  return (x->start > y->start) - (x->start < y->start);
+}
+
+/* in the order of the bytes, what lies close together in one */
+static void
+merge_pieces (HrRead *read, GArray *pieces)
+{
+  g_array_sort (pieces, compare_pieces);
+  for (guint i = 0; i < pieces->len; i++) {
+    const Piece *piece = &g_array_index (pieces, Piece, i);
+    HrExtent *last = read->extents->len > 0
+                         ? &g_array_index (read->extents, HrExtent, read->extents->len - 1)
+                         : NULL;
+
+    if (last != NULL && last->object == piece->extent.object
+        && piece->extent.start - last->end <= MAX_GAP)
+      last->end = MAX (last->end, piece->extent.end);
+    else
+      g_array_append_val (read->extents, piece->extent);
+    g_array_index (read->wanted, HrWanted, piece->wanted).extent = read->extents->len - 1;
+  }
+}
+
+/* steps that are not made are not read */
+static guint64
+end_of_known (const HrPlan *plan)
+{
+  return MIN (plan->n, hr_shard_round (&plan->orders.shard, plan->n));
+}
+
+static HrRead *
+read_known (HrPlan *plan)
+{
+  HrRead *read = new_read (plan, HR_READ_LINES);
+  g_autoptr (GArray) pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
+  gboolean scattered = plan->rules.shuffle != HR_SHUFFLE_NONE || plan->orders.shard.world > 1;
+  guint most = scattered ? MAX_EXTENTS : MAX_WANTED;
+  guint64 bytes = 0, place;
+
+  while (pieces->len < most && bytes < plan->rules.read_bytes
+         && (place = hr_shard_place (&plan->orders.shard, plan->next)) < end_of_known (plan)) {
+    HrWanted wanted = { .place = (gint64)place };
+    Piece piece = { .wanted = read->wanted->len };
+    guint64 line;
+
+    hr_sequence_locate (plan->sequence, plan->epoch, place, &piece.extent.object, &line);
+    hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
+                            &piece.extent.end);
+    wanted.byte = piece.extent.start;
+    bytes += (guint64)(piece.extent.end - piece.extent.start);
+    g_array_append_val (read->wanted, wanted);
+    g_array_append_val (pieces, piece);
+    plan->next++;
+  }
+  merge_pieces (read, pieces);
+  return read;
+}
+
+/* ---- … of lines that are found while they are read ---- */
+
+static HrRead *
+read_object (HrPlan *plan)
+{
+  HrRead *read = new_read (plan, HR_READ_STREAM);
+  HrExtent extent = { .object = (guint)plan->unit };
+
+  extent.start = plan->unit_byte;
+  extent.end = hr_plan_get_object (plan, extent.object)->size;
+  g_array_append_val (read->extents, extent);
+  plan->unit++;
+  plan->unit_byte = 0;
+  return read;
+}
+
+static HrExtent
+get_block (const HrPlan *plan, guint64 number)
+{
+  HrExtent extent = { 0 };
+
+  for (;; extent.object++) {
+    gint64 size = hr_plan_get_object (plan, extent.object)->size;
+    guint64 n = hr_sequence_count_blocks (size, plan->rules.block_bytes);
+
+    if (number < n) {
+      extent.start = (gint64)(number * plan->rules.block_bytes);
+      extent.end = MIN (size, extent.start + (gint64)plan->rules.block_bytes);
+      return extent;
+    }
+    number -= n;
+  }
+}
+
+static HrRead *
+read_group (HrPlan *plan)
+{
+  HrRead *read = new_read (plan, HR_READ_GROUP);
+  guint64 key = hr_permute_key (plan->rules.seed, plan->epoch, HR_KEY_BLOCKS, 0);
+  guint64 first = plan->unit * plan->rules.window_blocks;
+
+  for (guint64 i = first; i < MIN (first + plan->rules.window_blocks, plan->n_blocks); i++) {
+    HrExtent extent = get_block (plan, hr_permute (key, plan->n_blocks, i));
+
+    g_array_append_val (read->extents, extent);
+  }
+  read->group = plan->unit++;
+  return read;
+}
+
+static gboolean
+has_more_units (const HrPlan *plan)
+{
+  if (plan->n_known && plan->n_found >= plan->n)
+    return FALSE;
+  if (plan->rules.shuffle == HR_SHUFFLE_NONE)
+    return plan->unit < plan->objects->len;
+  return plan->unit * plan->rules.window_blocks < plan->n_blocks;
+}
+
+/* ---- … and of nothing ---- */
+
+/* the rest of the epoch's last step */
+static HrRead *
+read_padding (HrPlan *plan)
+{
+  HrRead *read = new_read (plan, HR_READ_PADDING);
+  guint64 end = hr_shard_round (&plan->orders.shard, plan->n);
+
+  read->complete = (gint64)MIN (plan->n, end);
+  for (guint64 place = MAX (plan->n, plan->start); place < end; place++)
+    if (hr_shard_owns (&plan->orders.shard, place)) {
+      HrWanted wanted = { .place = (gint64)place };
+
+      g_array_append_val (read->wanted, wanted);
+    }
+  return read;
+}
+
+static void
+next_epoch (HrPlan *plan)
+{
+  plan->epoch++;
+  plan->start = plan->next = plan->unit = plan->n_found = 0;
+  plan->begun = plan->padded = FALSE;
+  plan->n = cut (plan, (guint64)plan->n_lines);
+}
+
+static gboolean
+is_over (const HrPlan *plan)
+{
+  if (plan->rules.epochs > 0 && plan->epoch >= plan->rules.epochs)
+    return TRUE;
+  return plan->n_known && plan->n == 0;
+}
+
+HrPlanNext
+hr_plan_next (HrPlan *plan, HrRead **read)
+{
+  g_return_val_if_fail (plan->rules.read_bytes > 0, HR_PLAN_END);
+  *read = NULL;
+  for (;;) {
+    if (!plan->begun)
+      begin_epoch (plan);
+    if (is_over (plan))
+      return HR_PLAN_END;
+    if (plan->sequence != NULL) {
+      if (hr_shard_place (&plan->orders.shard, plan->next) < end_of_known (plan))
+        *read = read_known (plan);
+    } else if (has_more_units (plan)) {
+      *read = plan->rules.shuffle == HR_SHUFFLE_NONE ? read_object (plan) : read_group (plan);
+    } else if (plan->n_out > 0) {
+      return HR_PLAN_LATER;
+    } else if (!plan->n_known) {
+      set_length (plan, plan->n_found);
+    }
+    if (*read == NULL && hr_plan_has_samples (plan) && !plan->padded) {
+      plan->padded = TRUE;
+      *read = read_padding (plan);
+    }
+    if (*read != NULL) {
+      plan->n_out++;
+      return HR_PLAN_READ;
+    }
+    next_epoch (plan);
+  }
+}
+
+void
+hr_plan_end_read (HrPlan *plan, HrRead *read)
+{
+  plan->n_out--;
+  hr_read_free (read);
+}
+
+/* ---- places ---- */
+
+/* what is older than the epoch before this one is of no use any more */
+static void
+forget_marks (GArray *marks, guint epoch)
+{
+  guint n = 0;
+
+  while (n < marks->len && g_array_index (marks, HrPlanStart, n).epoch + 1 < epoch)
+    n++;
+  if (n > 0)
+    g_array_remove_range (marks, 0, n);
+}
+
+void
+hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte)
+{
+  HrPlanStart mark = { .epoch = read->epoch, .first = (gint64)plan->n_found, .byte = byte };
+
+  mark.unit = read->mode == HR_READ_GROUP ? read->group
+                                          : g_array_index (read->extents, HrExtent, 0).object;
+  hr_mutex_lock (&plan->lock);
+  forget_marks (plan->marks, mark.epoch);
+  g_array_append_val (plan->marks, mark);
+  hr_mutex_unlock (&plan->lock);
+}
+
+void
+hr_plan_find_start (HrPlan *plan, guint epoch, gint64 place, HrPlanStart *start)
+{
+  *start = (HrPlanStart){ .epoch = epoch };
+  hr_mutex_lock (&plan->lock);
+  for (guint i = plan->marks->len; i-- > 0;) {
+    const HrPlanStart *mark = &g_array_index (plan->marks, HrPlanStart, i);
+
+    if (mark->epoch == epoch && mark->first <= place) {
+      *start = *mark;
+      break;
+    }
+  }
+  hr_mutex_unlock (&plan->lock);
+  start->place = place;
+  start->n_lines = __atomic_load_n (&plan->n_lines, __ATOMIC_RELAXED);
+}
+
+/* how many places of the epoch the run wants, as far as can be said now */
+static guint64
+wanted_end (const HrPlan *plan)
+{
+  guint64 end = G_MAXINT64;
+
+  if (plan->n_known)
+    return plan->n;
+  /* the first epoch: nothing has been used up before it */
+  if (plan->orders.limit > 0)
+    end = MIN (end, plan->orders.limit);
+  if (plan->orders.steps > 0)
+    end = MIN (end, plan->orders.steps * hr_shard_step_size (&plan->orders.shard));
+  return end;
+}
+
+gboolean
+hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed)
+{
+  guint64 first = plan->n_found, end = wanted_end (plan);
+  gboolean shuffled = read->mode == HR_READ_GROUP;
+  guint64 key = 0;
+
+  if (shuffled) /* ended reads before this one have been its groups */
+    key = hr_permute_key (plan->rules.seed, read->epoch, HR_KEY_GROUP, read->group);
+  for (guint i = 0; i < n; i++) {
+    HrPlaced one = { .place = (gint64)(first + i) };
+
+    if (hr_plan_has_samples (plan)
+        && (first + i < plan->start || first + i >= end
+            || !hr_shard_owns (&plan->orders.shard, first + i)))
+      continue;
+    one.index = shuffled ? (guint)hr_permute (key, n, i) : i;
+    g_array_append_val (placed, one);
+  }
+  plan->n_found += n;
+  return plan->n_found < end;
+}
+
+gint64
+hr_plan_get_complete (const HrPlan *plan)
+{
+  guint64 size = hr_shard_step_size (&plan->orders.shard);
+
+  if (!plan->orders.shard.drop_last || !hr_plan_has_samples (plan))
+    return G_MAXINT64;
+  return (gint64)((plan->n_known ? plan->n : plan->n_found) / size * size);
 }

@@ -1,4 +1,4 @@
-/* hr-plan.h: what to read, and in which order: sources ask, the plan answers */
+/* hr-plan.h: what to read, and in which order: sources ask, the plan answers. docs/order.md */
 #pragma once
 #include <glib-object.h>
 
@@ -7,9 +7,9 @@ G_BEGIN_DECLS
 /**
  * HrPlan:
  *
- * Objects with their identity, and the order of their parts. Sources list objects into it and then
- * ask for extents one after the other; they decide nothing themselves. Not locked: a plan belongs
- * to its source's thread.
+ * Objects with their identity, and the order of their lines. Sources list objects into it and then
+ * ask for one read after the other; they decide nothing themselves. A plan belongs to its source's
+ * thread.
  */
 typedef struct _HrPlan HrPlan;
 
@@ -27,12 +27,72 @@ typedef struct {
   char *etag;
 } HrObject;
 
+typedef enum { HR_SHUFFLE_NONE, HR_SHUFFLE_WINDOW, HR_SHUFFLE_FULL } HrShuffle;
+
+/**
+ * HrPlanRules:
+ * @epochs: 0: no end
+ * @block_bytes: shuffle=window: bytes of a block
+ * @window_blocks: … and blocks whose lines are mixed
+ * @read_bytes: bytes that one read of known lines takes at most, more or less
+ */
+typedef struct {
+  HrShuffle shuffle;
+  guint64 seed;
+  guint64 epochs;
+  guint64 block_bytes;
+  guint64 window_blocks;
+  guint64 read_bytes;
+} HrPlanRules;
+
 /* lines that begin in [start, end) of an object; end = -1: to its end */
 typedef struct {
   guint object;
   gint64 start;
   gint64 end;
 } HrExtent;
+
+/* a line that the source shall give on, or a place that is to be filled up */
+typedef struct {
+  guint extent; /* of the read's: the line begins in it … */
+  gint64 byte;  /* … here */
+  gint64 place;
+} HrWanted;
+
+typedef enum {
+  HR_READ_STREAM, /* give on what hr_plan_place() says of the lines as they come */
+  HR_READ_GROUP,  /* the same, of all lines of all extents at once */
+  HR_READ_LINES,  /* give on the lines that are wanted, in that order */
+  HR_READ_PADDING /* the end of an epoch: each place that is wanted is a hole */
+} HrReadMode;
+
+/**
+ * HrRead:
+ * @group: HR_READ_GROUP: which of the epoch's
+ * @complete: HR_READ_PADDING: lines at this place and behind it are left out
+ * @extents: (element-type HrExtent): read in this order
+ * @wanted: (element-type HrWanted): in the order in which they are given on
+ */
+typedef struct {
+  HrReadMode mode;
+  guint epoch;
+  guint64 group;
+  gint64 complete;
+  GArray *extents;
+  GArray *wanted;
+} HrRead;
+
+/* a line that hr_plan_place() wants: the @index-th of those it was told of */
+typedef struct {
+  guint index;
+  gint64 place;
+} HrPlaced;
+
+typedef enum {
+  HR_PLAN_READ,  /* here is one */
+  HR_PLAN_LATER, /* not before a read that is out has ended */
+  HR_PLAN_END    /* there are no more */
+} HrPlanNext;
 
 /* copies all; before hr_plan_listed() */
 void hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size,
@@ -43,16 +103,45 @@ gboolean hr_plan_is_listed (const HrPlan *plan);
 guint hr_plan_get_n_objects (const HrPlan *plan);
 /* (transfer none) */
 const HrObject *hr_plan_get_object (const HrPlan *plan, guint index);
-/* the next extent of at most @block_bytes; FALSE at the end */
-gboolean hr_plan_next (HrPlan *plan, gint64 block_bytes, HrExtent *extent);
 
 /**
- * hr_plan_new: (skip)
+ * hr_plan_begin:
+ * @rules: those of the source; what the pipeline says goes before them
  *
- * Private to the core and its tests.
+ * The list is complete; from here on reads can be asked for. #HR_RESOURCE_ERROR if these objects
+ * cannot be read in this order.
  */
-HrPlan *hr_plan_new (void);
-void hr_plan_free (HrPlan *plan);
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrPlan, hr_plan_free)
+gboolean hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error);
+/* FALSE: nobody behind the source reads lines; its blocks themselves are the samples */
+gboolean hr_plan_has_samples (const HrPlan *plan);
+/* TRUE: where all lines begin must be known, and is not */
+gboolean hr_plan_needs_scan (const HrPlan *plan);
+/* takes a reference of @lines, an HrLineTable: where the lines of that object begin */
+void hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines);
+
+/**
+ * hr_plan_next:
+ * @read: (out) (transfer full): what to read; hr_plan_end_read() it. Reads are asked for ahead, and
+ *   end in the order in which they were asked for
+ */
+HrPlanNext hr_plan_next (HrPlan *plan, HrRead **read);
+/* what hr_plan_place() will be told of next begins here: a resumed run begins here as well */
+void hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte);
+/**
+ * hr_plan_place:
+ * @n: lines of the read that were found, behind those of earlier calls
+ * @placed: (element-type HrPlaced): those that are ours, in the order in which they are given on
+ *
+ * For HR_READ_STREAM, again and again, and HR_READ_GROUP, once. FALSE: no further line of the read
+ * is wanted.
+ */
+gboolean hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed);
+/* lines of the reads so far at places below this may be given on: their step is one that is made */
+gint64 hr_plan_get_complete (const HrPlan *plan);
+/* takes @read */
+void hr_plan_end_read (HrPlan *plan, HrRead *read);
+void hr_read_free (HrRead *read);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrRead, hr_read_free)
 
 G_END_DECLS

@@ -10,9 +10,7 @@ add_hole (HrOut *out, const HrBuffer *like, HrOrigin *origin, GError *why)
 {
   HrBuffer *hole = hr_buffer_new ();
 
-  hole->number = like->number;
-  hole->sample = like->sample;
-  hole->epoch = like->epoch;
+  hr_buffer_stand_for (hole, like);
   hr_buffer_set_origin (hole, origin);
   hr_buffer_make_hole (hole, why);
   hr_out_add (out, hole);
@@ -52,13 +50,12 @@ number_outputs (HrOut *out, const HrBuffer *like)
 
     if (is_new_batch (out, buffer))
       like = hr_buffer_get_member (buffer, 0);
-    if (buffer->sample == like->sample
+    if (buffer->sample == like->sample && buffer->place == like->place
+        && buffer->epoch == like->epoch
         && (buffer->number == like->number || is_new_batch (out, buffer)))
       continue;
     buffer = out->buffers[i] = hr_buffer_make_writable (buffer);
-    buffer->number = like->number;
-    buffer->sample = like->sample;
-    buffer->epoch = like->epoch;
+    hr_buffer_stand_for (buffer, like);
   }
 }
 
@@ -67,6 +64,41 @@ drop_outputs (HrOut *out)
 {
   while (out->n_buffers > out->first)
     hr_buffer_unref (out->buffers[--out->n_buffers]);
+}
+
+/* What was made of a block's lines stands where these do. An element that makes more or fewer than
+ * one sample of a line gives an order that nothing can be said about. */
+static void
+place_outputs (HrOut *out, const HrRows *rows, guint epoch)
+{
+  HrRun *run = out->worker->run;
+  guint n = out->n_buffers - out->first;
+
+  if (n != hr_rows_get_length (rows)) {
+    if (!hr_run_is_closed (run))
+      hr_pipeline_fail (run->pipeline, run->element,
+                        g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                     "made %u samples of %u lines; it must make one of each line "
+                                     "that the block's rows name, or a hole",
+                                     n, hr_rows_get_length (rows)));
+    return;
+  }
+  for (guint i = 0; i < n; i++) {
+    HrBuffer *buffer = hr_buffer_make_writable (out->buffers[out->first + i]);
+
+    buffer->epoch = epoch;
+    buffer->place = hr_rows_get (rows, i)->place;
+    out->buffers[out->first + i] = buffer;
+  }
+}
+
+/* a whole block is bad: of each of its lines a hole is left, not of the block */
+static void
+fill_up (HrOut *out, const HrBuffer *like, const HrRows *rows)
+{
+  while (out->n_buffers - out->first < hr_rows_get_length (rows))
+    add_hole (out, like, NULL, NULL);
+  place_outputs (out, rows, like->epoch);
 }
 
 /* TRUE: the number of its outputs may differ from that of its inputs */
@@ -132,7 +164,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   HrRun *run = worker->run;
   const HrElementDef *def = run->def;
   HrOut *out = worker->out;
-  HrBuffer like = { .number = in->number, .sample = in->sample, .epoch = in->epoch };
+  HrBuffer like;
+  HrRows *rows = hr_buffer_get_rows (in);
   HrOrigin *origin;
   GError *error = NULL, *why = NULL;
   gboolean ok;
@@ -145,9 +178,12 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
     hr_each_all (worker, in);
     return;
   }
+  hr_buffer_stand_for (&like, in);
   origin = hr_buffer_get_origin (in);
   if (origin != NULL)
     hr_origin_ref (origin);
+  if (rows != NULL)
+    hr_rows_ref (rows);
   out->first = out->n_buffers;
   out->sample = in->sample >= 0 ? in->sample : hr_run_get_next (run);
   hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT,
@@ -160,16 +196,22 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   g_clear_pointer (&out->inherit, hr_reservation_unref);
   if (ok) {
     number_outputs (out, &like);
+    if (rows != NULL && def->stamps)
+      place_outputs (out, rows, like.epoch);
     check_count (out, &like, origin);
     break_rules (out, &like);
   } else {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
     drop_outputs (out);
-    if (hr_fault (run, origin, NULL, error, &why))
+    if (hr_fault (run, origin, NULL, error, &why)) {
       add_hole (out, &like, origin != NULL ? hr_origin_ref (origin) : NULL, why);
+      if (rows != NULL && def->stamps)
+        fill_up (out, &like, rows);
+    }
   }
   g_clear_pointer (&origin, hr_origin_unref);
+  hr_rows_unref (rows);
 }
 
 void
@@ -177,7 +219,7 @@ hr_work_finish (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrOut *out = worker->out;
-  HrBuffer like = { .sample = out->sample }; /* of the last input: what it held back is not later */
+  HrBuffer like = { .sample = out->sample, .place = -1 }; /* of the last input: what it held back is not later */
   GError *error = NULL, *hole = NULL;
 
   if (run->def->finish == NULL || hr_run_is_closed (run))

@@ -1,0 +1,40 @@
+/* hr-plan-private.h: the plan as the pipeline sees it */
+#pragma once
+#include "hr-plan.h"
+#include "hr-sequence.h"
+#include "hr-shard.h"
+
+/* what the pipeline says: docs/order.md */
+typedef struct {
+  HrShard shard; /* group 0: nobody behind the source reads lines */
+  gint64 seed;   /* -1: the source's own */
+  gint64 epochs; /* the same */
+  guint64 limit; /* places of the run; 0: all */
+  guint64 steps; /* of the run; 0: all */
+} HrPlanOrders;
+
+HrPlan *hr_plan_new (const HrPlanOrders *orders);
+void hr_plan_free (HrPlan *plan);
+/* TRUE: where all lines begin is known */
+gboolean hr_plan_is_complete (const HrPlan *plan);
+/* (transfer none): of a plan that is complete */
+HrSequence *hr_plan_get_sequence (HrPlan *plan);
+const HrPlanRules *hr_plan_get_rules (const HrPlan *plan);
+
+/* where an interrupted run goes on. `unit` and `byte` say where the line at `first` is found, which
+ * is not behind `place`: an object, or a group of blocks; not needed where all lines are known */
+typedef struct {
+  guint epoch;
+  gint64 place;   /* the first of a step */
+  gint64 n_lines; /* of an epoch, -1: not known */
+  guint64 unit;
+  gint64 byte;
+  gint64 first;
+} HrPlanStart;
+
+/* before hr_plan_begin() */
+void hr_plan_set_start (HrPlan *plan, const HrPlanStart *start);
+/* where a run would go on at that place, which has been read. From any thread */
+void hr_plan_find_start (HrPlan *plan, guint epoch, gint64 place, HrPlanStart *start);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrPlan, hr_plan_free)

@@ -1,0 +1,47 @@
+/* hr-rows.h: which lines of a block are samples, and where these stand in the order */
+#pragma once
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/**
+ * HrRow:
+ * @uri: the object the line is of
+ * @offset: of its first byte in the block's "lines"
+ * @length: bytes of it that are there, without its end
+ * @bytes: bytes of it, without its end: more than @length if it is over the source's limit
+ * @byte: offset of its first byte in the object
+ * @line: its number there, the first is 1; -1 unknown
+ * @place: in the order of its epoch (docs/order.md)
+ */
+typedef struct {
+  GRefString *uri;
+  gsize offset;
+  gsize length;
+  gint64 bytes;
+  gint64 byte;
+  gint64 line;
+  gint64 place;
+} HrRow;
+
+/**
+ * HrRows:
+ *
+ * The lines that an element shall make samples of, in that order: of each exactly one, or a hole,
+ * or nothing. Without rows, all lines of a block are meant, blank ones not. Refcounted; constant
+ * once it is given to a buffer.
+ */
+typedef struct _HrRows HrRows;
+
+HrRows *hr_rows_new (void);
+HrRows *hr_rows_ref (HrRows *rows);
+void hr_rows_unref (HrRows *rows);
+/* copies @row, takes a reference of its uri */
+void hr_rows_add (HrRows *rows, const HrRow *row);
+guint hr_rows_get_length (const HrRows *rows);
+/* (transfer none) */
+const HrRow *hr_rows_get (const HrRows *rows, guint index);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrRows, hr_rows_unref)
+
+G_END_DECLS

@@ -1,0 +1,27 @@
+/* hr-sequence.h: the order of the lines of a set of objects, once it is known where they begin.
+ * docs/order.md */
+#pragma once
+#include "hr-line-table.h"
+#include "hr-plan.h"
+
+/* Pure: what stands where depends on the objects, the rules and the epoch alone. Not locked. */
+typedef struct _HrSequence HrSequence;
+
+/* blocks of an object of so many bytes */
+guint64 hr_sequence_count_blocks (gint64 size, guint64 block_bytes);
+
+/* @objects: (element-type HrObject), @tables: (element-type HrLineTable), one an object, complete.
+ * Keeps references of the tables, and @objects must outlive it */
+HrSequence *hr_sequence_new (const GArray *objects, GPtrArray *tables, const HrPlanRules *rules,
+                             guint64 seed);
+void hr_sequence_free (HrSequence *sequence);
+/* lines in all */
+guint64 hr_sequence_get_length (const HrSequence *sequence);
+/* the line at @place of @epoch: which object, which of its lines */
+void hr_sequence_locate (HrSequence *sequence, guint64 epoch, guint64 place, guint *object,
+                         guint64 *line);
+/* bytes of a line with its end, and blank lines behind it: [*start, *end) of its object */
+void hr_sequence_get_extent (const HrSequence *sequence, guint object, guint64 line, gint64 *start,
+                             gint64 *end);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrSequence, hr_sequence_free)
