@@ -414,14 +414,6 @@ hr_json_scan (HrJson *json, const char *text, gsize size, guint max_depth, gsize
   return good;
 }
 
-gboolean
-hr_json_is_blank (const char *text, gsize size)
-{
-  const char *end = text + size;
-
-  return skip_space (skip_mark (text, size), end) == end;
-}
-
 void
 hr_json_clear (HrJson *json)
 {

@@ -63,9 +63,6 @@ typedef struct {
 gboolean hr_json_scan (HrJson *json, const char *text, gsize size, guint max_depth, gsize *offset,
                        GError **error);
 
-/* nothing but white space, perhaps after a byte-order mark */
-gboolean hr_json_is_blank (const char *text, gsize size);
-
 void hr_json_clear (HrJson *json);
 
 G_END_DECLS

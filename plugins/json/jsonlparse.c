@@ -1,6 +1,7 @@
 /* jsonlparse.c: blocks of lines become samples: a conversation and the links of its images */
 #include <string.h>
 #include "headrace.h"
+#include "hr-line-table.h"
 #include "media-link.h"
 #include "record.h"
 
@@ -227,7 +228,7 @@ read_lines (const Block *block, const char *text, gsize size, gint64 byte, gint6
     next = stop != NULL ? stop + 1 : end;
     if (length > 0 && p[length - 1] == '\r')
       length--;
-    if (hr_json_is_blank (p, length))
+    if (hr_line_is_blank (p, length))
       continue;
     if (hr_out_is_closed (block->out))
       return TRUE;

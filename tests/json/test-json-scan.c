@@ -1,6 +1,7 @@
 /* test-json-scan.c: what is JSON, what is not, and where it stops being it */
 #include "json-value.h"
 #include "hr-error.h"
+#include "hr-line-table.h"
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -467,20 +468,6 @@ test_messages (void)
   hr_json_clear (&json);
 }
 
-static void
-test_blank (void)
-{
-  g_assert_true (hr_json_is_blank ("", 0));
-  g_assert_true (hr_json_is_blank (" \t\r\n", 4));
-  g_assert_true (hr_json_is_blank ("\xef\xbb\xbf", 3));
-  g_assert_true (hr_json_is_blank ("\xef\xbb\xbf \r", 5));
-  g_assert_false (hr_json_is_blank ("\xef\xbb\xbf\xef\xbb\xbf", 6));
-  g_assert_false (hr_json_is_blank ("\xef\xbb", 2));
-  g_assert_false (hr_json_is_blank (" 1", 2));
-  g_assert_false (hr_json_is_blank ("\f", 1));
-  g_assert_false (hr_json_is_blank ("\0", 1));
-}
-
 /* the input files of the cases about JSON: the verdict on every line */
 static void
 test_case_files (void)
@@ -517,7 +504,7 @@ test_case_files (void)
       gsize length = (stop != NULL ? stop : end) - p;
       g_autoptr (GError) error = NULL;
 
-      if (hr_json_is_blank (p, length))
+      if (hr_line_is_blank (p, length))
         g_string_append_c (seen, 'b');
       else if (hr_json_scan (&json, p, length, MAX_DEPTH, NULL, &error))
         g_string_append_c (seen, 'y');
@@ -588,7 +575,6 @@ main (int argc, char **argv)
   g_test_add_func ("/json-scan/skip", test_skip);
   g_test_add_func ("/json-scan/flags", test_flags);
   g_test_add_func ("/json-scan/messages", test_messages);
-  g_test_add_func ("/json-scan/blank", test_blank);
   g_test_add_func ("/json-scan/case-files", test_case_files);
   g_test_add_func ("/json-scan/damage", test_damage);
   return g_test_run ();
