@@ -121,6 +121,7 @@ struct _HrElementDef {
   gboolean pullable;
   gboolean pushable;
   gboolean network; /* waits for a network: for the verdict */
+  gboolean plans;   /* a source that reads what the plan says, see hr_out_get_plan() */
   gboolean trains;  /* a sink that stands for the trainer: its consume() is the step */
 
   /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
@@ -165,6 +166,8 @@ struct _HrElementDef {
 
   /* batch: how many inputs make one output; packed: 0 */
   guint (*group) (gconstpointer self);
+  /* batch: a last one that is not full is not made */
+  gboolean (*drop_last) (gconstpointer self);
   /* packed: how many inputs are one block, of which hr_out_end_block() says what became; else 0 */
   guint (*block) (gconstpointer self);
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
@@ -226,6 +229,13 @@ HrBuffer *hr_out_note_drop (HrOut *out, HrBuffer *buffer, GError *why);
  * the same without a reason.)
  */
 void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
+
+/**
+ * hr_out_pad: (skip)
+ *
+ * A place of the order without a sample: fills up the last step of an epoch. A hole takes it.
+ */
+void hr_out_pad (HrOut *out, guint epoch, gint64 place);
 
 /**
  * hr_out_end_block:

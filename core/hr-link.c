@@ -140,7 +140,7 @@ limit_reached (const HrLink *link)
 {
   guint64 limit = link->from->pipeline->settings.limit;
 
-  return (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
+  return !link->planned && (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
          && (guint64)link->next_number * link->group >= limit;
 }
 

@@ -52,6 +52,7 @@ struct _HrLink {
   HrStamp stamp;
   gint64 next_number; /* written with the lock, read without too */
   gboolean raw;       /* blocks, not samples yet */
+  gboolean planned;   /* a plan says how many samples come */
   guint group;        /* samples in each buffer */
   guint segment;      /* HR_STAMP_AGAIN: the one that ends here */
 

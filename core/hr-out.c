@@ -88,6 +88,17 @@ hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
 }
 
 void
+hr_out_pad (HrOut *out, guint epoch, gint64 place)
+{
+  HrBuffer *hole = hr_buffer_new ();
+
+  hole->epoch = epoch;
+  hole->place = place;
+  hr_buffer_make_hole (hole, NULL);
+  hr_out_push (out, hole);
+}
+
+void
 hr_out_end_block (HrOut *out, guint n_rows)
 {
   HrRun *run = out->worker->run;
@@ -266,7 +277,7 @@ hr_out_get_plan (HrOut *out)
   HrRun *run = out->worker->run;
 
   if (run->plan == NULL)
-    run->plan = hr_plan_new ();
+    run->plan = hr_plan_new (&run->orders);
   return run->plan;
 }
 

@@ -3,6 +3,7 @@
 #include "hr-element-private.h"
 #include "hr-gate.h"
 #include "hr-link.h"
+#include "hr-plan-private.h"
 #include "hr-reservation.h"
 #include "hr-rules.h"
 #include "hr-steps.h"
@@ -16,6 +17,11 @@ typedef struct {
   gint on_error;  /* HrOnError */
   char *max_errors;
   guint64 limit; /* samples; 0: all */
+  guint64 steps; /* the same */
+  guint64 rank;
+  guint64 world;
+  gint64 seed;   /* -1: the sources' own */
+  gint64 epochs; /* the same */
   gboolean checksum;
 } HrSettings;
 
@@ -73,6 +79,7 @@ struct _HrRun {
 
   HrAllocator *pool;
   HrPlan *plan;
+  HrPlanOrders orders; /* sources: what goes for their plan */
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
   guint64

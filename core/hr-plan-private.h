@@ -13,6 +13,7 @@ typedef struct {
   guint64 steps; /* of the run; 0: all */
 } HrPlanOrders;
 
+/* @orders: NULL: nobody reads lines */
 HrPlan *hr_plan_new (const HrPlanOrders *orders);
 void hr_plan_free (HrPlan *plan);
 /* TRUE: where all lines begin is known */

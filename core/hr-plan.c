@@ -57,9 +57,10 @@ table_unref (gpointer table)
 HrPlan *
 hr_plan_new (const HrPlanOrders *orders)
 {
+  static const HrPlanOrders none = { .shard = { 0, 1, 0, FALSE }, .seed = -1, .epochs = -1 };
   HrPlan *plan = g_new0 (HrPlan, 1);
 
-  plan->orders = *orders;
+  plan->orders = orders != NULL ? *orders : none;
   plan->n_lines = -1;
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
   plan->tables = g_ptr_array_new_with_free_func (table_unref);

@@ -132,6 +132,76 @@ number_links (HrPipeline *pipeline, GError **error)
   return TRUE;
 }
 
+/* ---- the order of a plan ---- */
+
+static guint64
+common_multiple (guint64 a, guint64 b)
+{
+  guint64 x = a, y = b;
+
+  while (y != 0) {
+    guint64 rest = x % y;
+
+    x = y;
+    y = rest;
+  }
+  return a / x * b;
+}
+
+/* whole steps of all sinks below it: samples of ours that one takes */
+static void
+find_step (const HrElement *element, HrShard *shard)
+{
+  const HrElementDef *def = element->def;
+  const HrRun *run = element->run;
+  guint block = def->block != NULL ? def->block (run->self) : 0;
+
+  if (def->drop_last != NULL && def->drop_last (run->self))
+    shard->drop_last = TRUE;
+  if (block > 0) { /* rows are made of whole blocks, their number is nobody's business here */
+    shard->group = common_multiple (shard->group, block * run->group);
+    return;
+  }
+  if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP)
+    return; /* what others give decides about steps, too */
+  if (element->outputs->len == 0)
+    shard->group = common_multiple (shard->group, run->group);
+  for (guint i = 0; i < element->outputs->len; i++)
+    find_step (((HrLink *)element->outputs->pdata[i])->to, shard);
+}
+
+static gboolean
+give_orders (HrPipeline *pipeline, GError **error)
+{
+  const HrSettings *settings = &pipeline->settings;
+
+  if (settings->rank >= settings->world) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                 "rank=%" G_GUINT64_FORMAT " of world=%" G_GUINT64_FORMAT
+                 ": ranks are counted from 0, the last is %" G_GUINT64_FORMAT,
+                 settings->rank, settings->world, settings->world - 1);
+    return FALSE;
+  }
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    HrRun *run = element->run;
+
+    if (!element->def->plans)
+      continue;
+    run->orders = (HrPlanOrders){ .shard = { settings->rank, settings->world, 0, FALSE },
+                                  .seed = settings->seed,
+                                  .epochs = settings->epochs,
+                                  .limit = settings->limit,
+                                  .steps = settings->steps };
+    if (!run->raw)
+      continue;
+    run->orders.shard.group = 1;
+    find_step (element, &run->orders.shard);
+    run->numbers->planned = TRUE;
+  }
+  return TRUE;
+}
+
 /* the first link at or below it that numbers samples; those below it have found theirs */
 static HrLink *
 find_numbers (const HrElement *element)
@@ -316,6 +386,8 @@ hr_topology_apply (HrPipeline *pipeline, GError **error)
   if (!number_links (pipeline, error))
     return FALSE;
   find_segments (pipeline);
+  if (!give_orders (pipeline, error))
+    return FALSE;
   add_sinks (pipeline);
   bound_links (pipeline);
   return TRUE;

@@ -238,6 +238,12 @@ batch_group (gconstpointer data)
   return self->mode == MODE_PACKED ? 0 : (guint)self->size;
 }
 
+static gboolean
+batch_drop_last (gconstpointer data)
+{
+  return ((const Batch *)data)->drop_last;
+}
+
 static guint
 batch_block (gconstpointer data)
 {
@@ -297,4 +303,4 @@ HR_ELEMENT (
             "fakesrc num-buffers=10 ! batch mode=packed pack-window=4 ! fakesink", NULL },
     .gives = "batch", .props = props, .shared_size = sizeof (State), .light = TRUE,
     .takes_holes = TRUE, .process = batch_process, .finish = batch_finish, .stop = batch_stop,
-    .group = batch_group, .block = batch_block, .metrics = batch_metrics)
+    .group = batch_group, .drop_last = batch_drop_last, .block = batch_block, .metrics = batch_metrics)

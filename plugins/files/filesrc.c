@@ -4,6 +4,7 @@
 #include "line-limit.h"
 #include "line-source.h"
 #include "media-link.h"
+#include "order-props.h"
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -11,16 +12,20 @@ typedef struct {
   char *location;
   guint64 block_bytes;
   guint64 max_line_bytes;
+  HR_ORDER_FIELDS
 } Filesrc;
 
 static const HrProp props[] = {
   HR_PROP_STRING (Filesrc, location, NULL,
                   "File, folder (every *.jsonl under it) or pattern (* ? [ ] **); file:/// too",
                   .flags = HR_PROP_REQUIRED | HR_PROP_STREAM),
-  HR_PROP_SIZE (Filesrc, block_bytes, 1, HR_GIB, HR_MIB, "Bytes read, and given on, at once"),
+  HR_PROP_SIZE (Filesrc, block_bytes, 1, HR_GIB, HR_MIB,
+                "Bytes read, and given on, at once; for shuffle=window those of a block",
+                .flags = HR_PROP_STREAM),
   HR_PROP_SIZE (Filesrc, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
                 "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
                 .flags = HR_PROP_STREAM),
+  HR_ORDER_PROPS (Filesrc),
   HR_PROP_END
 };
 
@@ -121,14 +126,17 @@ list (const Filesrc *self, State *state, HrOut *out, GError **error)
   static const HrLineSourceFuncs funcs = { open_part, read_part, close_part };
   HrPlan *plan = hr_out_get_plan (out);
   g_autofree char *path = hr_file_path (self->location, error), *folder = NULL, *root = NULL;
+  HrPlanRules rules = HR_ORDER_RULES (self, self->block_bytes);
   HrLineSourceOptions options;
 
   if (!path || !hr_file_list (path, plan, &folder, error))
     return FALSE;
   hr_plan_listed (plan);
+  if (!hr_plan_begin (plan, &rules, error))
+    return FALSE;
   root = hr_media_link_folder (folder);
   options = (HrLineSourceOptions){ .root = root,
-                                   .extent_bytes = self->block_bytes,
+                                   .part_bytes = self->block_bytes,
                                    .ahead = 1,
                                    .block_bytes = self->block_bytes,
                                    .max_line_bytes = hr_line_limit (out, self->max_line_bytes) };
@@ -175,5 +183,5 @@ HR_ELEMENT (filesrc, Filesrc, .summary = "Read the lines of files",
                 "number of the first line in the origin. A missing file, and a pattern or folder "
                 "without any file, end the run.",
             .examples = examples, .gives = "lines", .worker_size = sizeof (State), .props = props,
-            .waits = TRUE, .check = filesrc_check, .worker_stop = filesrc_worker_stop,
+            .waits = TRUE, .plans = TRUE, .check = filesrc_check, .worker_stop = filesrc_worker_stop,
             .create = filesrc_create)

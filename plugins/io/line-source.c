@@ -1,272 +1,268 @@
-/* line-source.c: what sources of lines have in common: extents of the plan become blocks of lines
- */
+/* line-source.c: what sources of lines have in common: reads of the plan become blocks of lines */
 #include "line-source.h"
-#include "lines.h"
-
-/* read behind an extent, for the end of its last line */
-#define TAIL_BYTES (64 * 1024)
-
-typedef struct {
-  HrExtent extent;
-  gboolean joined; /* belongs to the run that is being read */
-  gpointer handle;
-} Part;
+#include "extent-reader.h"
+#include "found-lines.h"
+#include "hr-line-table.h"
+#include "row-queue.h"
 
 struct _HrLineSource {
-  const HrLineSourceFuncs *funcs;
-  gpointer data;
   HrLineSourceOptions options;
-  GRefString *root;
-  HrLines *lines;
-  GQueue parts;
-  HrOut *out;       /* during create() */
+  ExtentReader *reader;
+  RowQueue *ready;
+  GQueue reads;     /* HrRead, the first is at hand */
   gboolean planned; /* the plan has no more */
-  gboolean active;  /* a run of extents without gaps is being read … */
-  guint object;     /* … of this object … */
-  gint64 position;  /* … from here on … */
-  gint64 end;       /* … to here */
-};
+  HrOut *out;       /* during create() */
 
-static gssize read_bytes (gpointer data, guint8 *into, gsize size, GError **error);
-static HrMemory *alloc_block (gpointer data, gsize size, GError **error);
+  /* of the read at hand */
+  guint n_extents;    /* read to their end */
+  FoundLines *found;  /* lines that wait for the rest of it */
+  HrLineTable *table; /* of an object that is read from its first byte to its last */
+};
 
 HrLineSource *
 hr_line_source_new (const HrLineSourceFuncs *funcs, gpointer data,
                     const HrLineSourceOptions *options)
 {
-  static const HrLinesFuncs lines_funcs = { read_bytes, alloc_block };
   HrLineSource *source = g_new0 (HrLineSource, 1);
 
-  source->funcs = funcs;
-  source->data = data;
   source->options = *options;
-  source->root = g_ref_string_new (options->root);
-  source->lines =
-      hr_lines_new (&lines_funcs, source, options->block_bytes, options->max_line_bytes);
+  source->reader = extent_reader_new (funcs, data, options);
+  source->ready = row_queue_new (options->block_bytes);
+  source->found = found_lines_new ();
   return source;
-}
-
-static void
-close_part (HrLineSource *source, Part *part)
-{
-  source->funcs->close (source->data, part->handle);
-  g_free (part);
-}
-
-static void
-drop_part (HrLineSource *source)
-{
-  close_part (source, g_queue_pop_head (&source->parts));
 }
 
 void
 hr_line_source_free (HrLineSource *source)
 {
-  while (!g_queue_is_empty (&source->parts))
-    drop_part (source);
-  hr_lines_free (source->lines);
-  g_ref_string_release (source->root);
+  extent_reader_free (source->reader);
+  row_queue_free (source->ready);
+  found_lines_free (source->found);
+  g_clear_pointer (&source->table, hr_line_table_unref);
+  g_queue_clear_full (&source->reads, (GDestroyNotify)hr_read_free);
   g_free (source);
 }
 
-static const HrObject *
-get_object (HrLineSource *source, guint index)
+static HrPlan *
+get_plan (HrLineSource *source)
 {
-  return hr_plan_get_object (hr_out_get_plan (source->out), index);
+  return hr_out_get_plan (source->out);
 }
 
-static Part *
-open_part (HrLineSource *source, const HrExtent *extent, GError **error)
-{
-  const HrObject *object = get_object (source, extent->object);
-  gpointer handle = source->funcs->open (source->data, object, extent->start, extent->end, error);
-  Part *part;
-
-  if (!handle)
-    return NULL;
-  part = g_new0 (Part, 1);
-  part->extent = *extent;
-  part->handle = handle;
-  return part;
-}
-
-/* opens what will be read next. An extent that does not begin an object needs the byte before it,
- * which the one in front of it has, unless there is a gap. */
+/* asks the plan for reads as far ahead as requests may be in flight */
 static gboolean
 look_ahead (HrLineSource *source, GError **error)
 {
-  while (!source->planned && source->parts.length < source->options.ahead + 1) {
-    Part *last = g_queue_peek_tail (&source->parts), *part;
-    HrExtent extent;
-    gboolean follows;
+  HrPlanNext next = HR_PLAN_READ;
 
-    if (!hr_plan_next (hr_out_get_plan (source->out), source->options.extent_bytes, &extent)) {
-      source->planned = TRUE;
-      break;
+  while (!source->planned && next == HR_PLAN_READ
+         && source->reads.length < source->options.ahead + 2
+         && (g_queue_is_empty (&source->reads) || extent_reader_wants_more (source->reader))) {
+    HrRead *read;
+
+    next = hr_plan_next (get_plan (source), &read);
+    source->planned = next == HR_PLAN_END;
+    if (next == HR_PLAN_READ) {
+      g_queue_push_tail (&source->reads, read);
+      for (guint i = 0; i < read->extents->len; i++)
+        extent_reader_add (source->reader, &g_array_index (read->extents, HrExtent, i));
     }
-    if (last && !last->joined)
-      follows = last->extent.object == extent.object && last->extent.end == extent.start;
-    else
-      follows = source->active && source->object == extent.object && source->end == extent.start;
-    if (!follows && extent.start > 0)
-      extent.start--;
-    part = open_part (source, &extent, error);
-    if (!part)
+    if (!extent_reader_look_ahead (source->reader, error))
       return FALSE;
-    part->joined = FALSE;
-    g_queue_push_tail (&source->parts, part);
+  }
+  return extent_reader_look_ahead (source->reader, error);
+}
+
+/* ---- the read at hand ---- */
+
+static void
+end_read (HrLineSource *source)
+{
+  source->n_extents = 0;
+  found_lines_clear (source->found);
+  g_clear_pointer (&source->table, hr_line_table_unref);
+  hr_plan_end_read (get_plan (source), g_queue_pop_head (&source->reads));
+}
+
+/* the lines that are ours, in the order of the plan */
+static gboolean
+place_lines (HrLineSource *source, HrRead *read)
+{
+  g_autoptr (GArray) placed = g_array_new (FALSE, FALSE, sizeof (HrPlaced));
+  gboolean more =
+      hr_plan_place (get_plan (source), read, found_lines_get_length (source->found), placed);
+
+  for (guint i = 0; i < placed->len; i++) {
+    const HrPlaced *one = &g_array_index (placed, HrPlaced, i);
+
+    row_queue_add (source->ready, found_lines_get (source->found, one->index), read->epoch,
+                   one->place);
+  }
+  row_queue_set_complete (source->ready, hr_plan_get_complete (get_plan (source)));
+  found_lines_clear (source->found);
+  return more;
+}
+
+/* where its lines begin is known when it has been read; the next epoch need not find out */
+static void
+note_lines (HrLineSource *source, const HrRead *read)
+{
+  const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
+
+  if (extent->start > 0 || extent->end < 0)
+    return;
+  if (source->table == NULL)
+    source->table = hr_line_table_new ();
+  for (guint i = 0; i < found_lines_get_length (source->found); i++) {
+    const FoundLine *line = found_lines_get (source->found, i);
+
+    hr_line_table_add (source->table, line->byte, line->line);
+  }
+}
+
+static void
+give_table (HrLineSource *source, const HrRead *read)
+{
+  const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
+
+  if (extent->start > 0 || extent->end < 0)
+    return;
+  if (source->table == NULL) /* an empty object */
+    source->table = hr_line_table_new ();
+  hr_line_table_freeze (source->table);
+  hr_plan_set_lines (get_plan (source), extent->object, source->table);
+}
+
+static gboolean
+read_stream (HrLineSource *source, HrRead *read, GError **error)
+{
+  HrBuffer *block;
+
+  if (!extent_reader_next (source->reader, &block, error))
+    return FALSE;
+  if (block == NULL) {
+    give_table (source, read);
+    end_read (source);
+    return TRUE;
+  }
+  if (!hr_plan_has_samples (get_plan (source))) {
+    hr_out_push (source->out, block);
+    return TRUE;
+  }
+  hr_plan_mark (get_plan (source), read, hr_buffer_get_origin (block)->byte);
+  found_lines_add_block (source->found, block, 0);
+  note_lines (source, read);
+  if (!place_lines (source, read)) {
+    extent_reader_skip (source->reader);
+    end_read (source);
   }
   return TRUE;
 }
 
 static gboolean
-is_read (HrLineSource *source, const Part *part)
+read_group (HrLineSource *source, HrRead *read, GError **error)
 {
-  return part->joined && part->extent.end >= 0 && source->position >= part->extent.end;
-}
+  HrBuffer *block;
 
-/* what was read behind an extent may stand in front of extents that are read by that, too */
-static void
-drop_read (HrLineSource *source)
-{
-  for (GList *node = source->parts.head, *next; node; node = next) {
-    Part *part = node->data;
-
-    next = node->next;
-    if (is_read (source, part)) {
-      g_queue_delete_link (&source->parts, node);
-      close_part (source, part);
-    }
+  if (source->n_extents == read->extents->len) {
+    hr_plan_mark (get_plan (source), read, 0);
+    place_lines (source, read);
+    end_read (source);
+    return TRUE;
   }
+  if (!extent_reader_next (source->reader, &block, error))
+    return FALSE;
+  if (block == NULL)
+    source->n_extents++;
+  else
+    found_lines_add_block (source->found, block, source->n_extents);
+  return TRUE;
 }
 
-/* extents that follow each other are read as one: their borders cost nothing. FALSE: none follows
- */
 static gboolean
-join_parts (HrLineSource *source)
+pick_lines (HrLineSource *source, HrRead *read, GError **error)
 {
-  gboolean grown = FALSE;
+  for (guint i = 0; i < read->wanted->len; i++) {
+    const HrWanted *wanted = &g_array_index (read->wanted, HrWanted, i);
+    const FoundLine *line = found_lines_find (source->found, wanted->extent, wanted->byte);
 
-  for (GList *node = source->parts.head; node; node = node->next) {
-    Part *part = node->data;
+    if (line == NULL) {
+      const HrExtent *extent = &g_array_index (read->extents, HrExtent, wanted->extent);
 
-    if (part->joined)
-      continue;
-    if (part->extent.object != source->object || part->extent.start != source->end)
-      break;
-    part->joined = grown = TRUE;
-    source->end = part->extent.end;
+      g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+                   "%s: no line begins at byte %" G_GINT64_FORMAT
+                   " any more: it has been changed since its lines were counted",
+                   hr_plan_get_object (get_plan (source), extent->object)->uri, wanted->byte);
+      return FALSE;
+    }
+    row_queue_add (source->ready, line, read->epoch, wanted->place);
   }
-  if (grown)
-    hr_lines_extend (source->lines, source->end);
-  return grown;
+  row_queue_set_complete (source->ready, G_MAXINT64);
+  return TRUE;
 }
 
+static gboolean
+read_known (HrLineSource *source, HrRead *read, GError **error)
+{
+  HrBuffer *block;
+
+  if (source->n_extents == read->extents->len) {
+    if (!pick_lines (source, read, error))
+      return FALSE;
+    end_read (source);
+    return TRUE;
+  }
+  if (!extent_reader_next (source->reader, &block, error))
+    return FALSE;
+  if (block == NULL)
+    source->n_extents++;
+  else
+    found_lines_add_block (source->found, block, source->n_extents);
+  return TRUE;
+}
+
+/* what is left of the epoch first; then a step that is not made is forgotten */
 static void
-begin_run (HrLineSource *source)
+read_padding (HrLineSource *source, HrRead *read)
 {
-  Part *part = g_queue_peek_head (&source->parts);
-  const HrExtent *extent = &part->extent;
-  const HrObject *object = get_object (source, extent->object);
-
-  part->joined = TRUE;
-  source->active = TRUE;
-  source->object = extent->object;
-  source->position = extent->start;
-  source->end = extent->end;
-  /* look_ahead() has put the start one byte down unless it is the object's */
-  hr_lines_begin (source->lines, object->uri, source->root,
-                  extent->start > 0 ? extent->start + 1 : 0, extent->end);
+  row_queue_set_complete (source->ready, read->complete);
+  if (row_queue_can_give (source->ready))
+    return;
+  row_queue_clear (source->ready);
+  for (guint i = 0; i < read->wanted->len; i++)
+    hr_out_pad (source->out, read->epoch, g_array_index (read->wanted, HrWanted, i).place);
+  end_read (source);
 }
 
-static void
-end_run (HrLineSource *source)
+static gboolean
+read_some (HrLineSource *source, GError **error)
 {
-  Part *part;
+  HrRead *read = g_queue_peek_head (&source->reads);
 
-  while ((part = g_queue_peek_head (&source->parts)) && part->joined)
-    drop_part (source);
-  source->active = FALSE;
-}
-
-/* the part that holds the next byte; NULL without an error at the end of the object */
-static Part *
-find_part (HrLineSource *source, GError **error)
-{
-  const HrObject *object = get_object (source, source->object);
-  HrExtent tail = { source->object, source->position, source->position + TAIL_BYTES };
-  Part *part;
-
-  if (object->size >= 0 && source->position >= object->size)
-    return NULL;
-  while ((part = g_queue_peek_head (&source->parts)) && part->joined && part->extent.end >= 0
-         && source->position >= part->extent.end)
-    drop_part (source);
-  if (part && part->joined)
-    return part;
-  tail.end = object->size >= 0 ? MIN (tail.end, object->size) : tail.end;
-  part = open_part (source, &tail, error);
-  if (part) {
-    part->joined = TRUE;
-    g_queue_push_head (&source->parts, part);
+  switch (read->mode) {
+  case HR_READ_STREAM:
+    return read_stream (source, read, error);
+  case HR_READ_GROUP:
+    return read_group (source, read, error);
+  case HR_READ_LINES:
+    return read_known (source, read, error);
+  case HR_READ_PADDING:
+    read_padding (source, read);
+    return TRUE;
   }
-  return part;
-}
-
-static gssize
-read_bytes (gpointer data, guint8 *into, gsize size, GError **error)
-{
-  HrLineSource *source = data;
-  GError *failure = NULL;
-  Part *part = find_part (source, &failure);
-  gssize n;
-
-  if (!part) {
-    if (failure)
-      g_propagate_error (error, failure);
-    return failure ? -1 : 0;
-  }
-  if (part->extent.end >= 0)
-    size = MIN ((gint64)size, part->extent.end - source->position);
-  n = source->funcs->read (source->data, part->handle, source->position, into, size, error);
-  if (n > 0)
-    source->position += n;
-  return n;
-}
-
-static HrMemory *
-alloc_block (gpointer data, gsize size, GError **error)
-{
-  return hr_out_alloc (((HrLineSource *)data)->out, "lines", size, error);
+  g_return_val_if_reached (FALSE);
 }
 
 HrFlow
 hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
 {
   source->out = out;
-  for (;;) {
-    HrBuffer *block = NULL;
-    gboolean grown;
-
-    drop_read (source);
-    if (!look_ahead (source, error))
-      return HR_FLOW_ERROR;
-    if (!source->active) {
-      if (g_queue_is_empty (&source->parts))
-        return HR_FLOW_END;
-      begin_run (source);
-    }
-    grown = join_parts (source);
-    if (!hr_lines_next (source->lines, &block, error))
-      return HR_FLOW_ERROR;
-    if (block) {
-      hr_out_count_copy (out, hr_lines_take_copied (source->lines));
-      hr_out_push (out, block);
-      return HR_FLOW_MORE;
-    }
-    /* no line begins in the extents so far, all inside one line; the run, and with it the number
-     * of the line, goes on as long as extents follow */
-    if (!grown)
-      end_run (source);
-  }
+  extent_reader_set_out (source->reader, out);
+  if (row_queue_can_give (source->ready))
+    return row_queue_give (source->ready, out, error) ? HR_FLOW_MORE : HR_FLOW_ERROR;
+  if (!look_ahead (source, error))
+    return HR_FLOW_ERROR;
+  if (g_queue_is_empty (&source->reads))
+    return HR_FLOW_END;
+  return read_some (source, error) ? HR_FLOW_MORE : HR_FLOW_ERROR;
 }

@@ -1,5 +1,4 @@
-/* line-source.h: what sources of lines have in common: extents of the plan become blocks of lines
- */
+/* line-source.h: what sources of lines have in common: reads of the plan become blocks of lines */
 #pragma once
 #include "hr-element.h"
 
@@ -22,10 +21,10 @@ typedef struct {
 typedef struct _HrLineSource HrLineSource;
 
 typedef struct {
-  const char *root;   /* the tree that links may not leave */
-  gsize extent_bytes; /* asked from the plan at once */
-  guint ahead;        /* parts that are opened before they are read */
-  gsize block_bytes;  /* hr_lines_new() */
+  const char *root; /* the tree that links may not leave */
+  gsize part_bytes; /* asked for by one request */
+  guint ahead;      /* parts that are opened before they are read */
+  gsize block_bytes; /* given on at once */
   gsize max_line_bytes;
 } HrLineSourceOptions;
 
@@ -33,7 +32,7 @@ HrLineSource *hr_line_source_new (const HrLineSourceFuncs *funcs, gpointer data,
                                   const HrLineSourceOptions *options);
 /* closes all parts */
 void hr_line_source_free (HrLineSource *source);
-/* for the element's create(): pushes one block. The plan must have been listed. */
+/* for the element's create(): pushes some blocks. The plan must have begun. */
 HrFlow hr_line_source_create (HrLineSource *source, HrOut *out, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrLineSource, hr_line_source_free)

@@ -201,11 +201,12 @@ give_line (const Block *block, const char *line, gsize length, HrOrigin *origin,
 static gboolean
 reject_long_line (const Block *block, HrOrigin *origin, const char *limit, GError **fatal)
 {
+  g_autofree char *own = g_strdup_printf ("%" G_GUINT64_FORMAT, block->self->max_line_bytes);
   GError *error = NULL;
 
   hr_set_data_error (&error, HR_DATA_ERROR_LINE_TOO_LONG,
                      "the line has %" G_GINT64_FORMAT " bytes, the limit is max-line-bytes=%s",
-                     origin->length, limit);
+                     origin->length, limit != NULL ? limit : own);
   return hr_out_reject (block->out, NULL, origin, error, fatal);
 }
 
@@ -234,13 +235,41 @@ read_lines (const Block *block, const char *text, gsize size, gint64 byte, gint6
       return TRUE;
     origin =
         hr_origin_new (block->uri, block->root, byte >= 0 ? byte + (p - text) : -1, length, number);
-    if (length > block->self->max_line_bytes) {
-      g_autofree char *limit = g_strdup_printf ("%" G_GUINT64_FORMAT, block->self->max_line_bytes);
-
-      go_on = reject_long_line (block, origin, limit, fatal);
-    } else {
+    if (length > block->self->max_line_bytes)
+      go_on = reject_long_line (block, origin, NULL, fatal);
+    else
       go_on = give_line (block, p, length, origin, fatal);
+    if (!go_on)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* the lines that the source wants samples of, in its order; they may be of several objects */
+static gboolean
+read_rows (Block *block, const HrRows *rows, const char *text, const char *limit, GError **fatal)
+{
+  g_autofree char *base = NULL;
+  const GRefString *of = NULL;
+
+  for (guint i = 0; i < hr_rows_get_length (rows); i++) {
+    const HrRow *row = hr_rows_get (rows, i);
+    HrOrigin *origin;
+    gboolean go_on;
+
+    if (hr_out_is_closed (block->out))
+      return TRUE;
+    if (block->state->base == NULL && row->uri != of) {
+      g_free (base);
+      block->base = base = hr_media_link_base (row->uri);
+      of = row->uri;
     }
+    origin = hr_origin_new (row->uri, block->root, row->byte, row->bytes, row->line);
+    if (row->bytes > (gint64)MIN (block->self->max_line_bytes, row->length))
+      /* perhaps the source has cut it: then the rest was never in memory */
+      go_on = reject_long_line (block, origin, limit, fatal);
+    else
+      go_on = give_line (block, text + row->offset, row->length, origin, fatal);
     if (!go_on)
       return FALSE;
   }
@@ -262,6 +291,11 @@ jsonlparse_process (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *ou
     block.uri = origin->uri;
     if (block.root == NULL)
       block.root = origin->root;
+  }
+  if (hr_buffer_get_rows (in) != NULL) {
+    good = read_rows (&block, hr_buffer_get_rows (in), hr_tensor_get_data (lines), limit, error);
+    hr_buffer_unref (in);
+    return good;
   }
   if (block.base == NULL)
     block.base = base =

@@ -4,6 +4,7 @@
 #include "http-wait.h"
 #include "line-limit.h"
 #include "line-source.h"
+#include "order-props.h"
 #include "s3-objects.h"
 #include "s3-props.h"
 #include "s3-request.h"
@@ -17,6 +18,7 @@ typedef struct {
   guint64 max_line_bytes;
   guint64 read_ahead;
   guint64 page_keys;
+  HR_ORDER_FIELDS
   HR_S3_FIELDS
 } S3src;
 
@@ -26,7 +28,9 @@ static const HrProp props[] = {
                   "(* ? [ ] **)",
                   .flags = HR_PROP_REQUIRED | HR_PROP_STREAM),
   HR_PROP_SIZE (S3src, part_bytes, 1, HR_GIB, 4 * HR_MIB, "Bytes asked for by one request"),
-  HR_PROP_SIZE (S3src, block_bytes, 1, HR_GIB, HR_MIB, "Bytes given on at once"),
+  HR_PROP_SIZE (S3src, block_bytes, 1, HR_GIB, HR_MIB,
+                "Bytes given on at once; for shuffle=window those of a block",
+                .flags = HR_PROP_STREAM),
   HR_PROP_SIZE (S3src, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
                 "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
                 .flags = HR_PROP_STREAM),
@@ -34,6 +38,7 @@ static const HrProp props[] = {
                 "Requests in flight beside the one that is waited for", .unit = "requests"),
   HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
                 "Keys asked for by one list request; 0: as many as the server gives"),
+  HR_ORDER_PROPS (S3src),
   HR_S3_PROPS (S3src),
   HR_PROP_END
 };
@@ -146,6 +151,7 @@ list (const S3src *self, State *state, HrOut *out, GError **error)
   HrPlan *plan = hr_out_get_plan (out);
   gboolean serial = hr_out_is_serial (out);
   HrHttpOptions http = HR_S3_HTTP_OPTIONS (self, serial ? 1 : self->read_ahead + 1);
+  HrPlanRules rules = HR_ORDER_RULES (self, self->part_bytes);
   g_autofree char *root = NULL;
   HrLineSourceOptions options;
 
@@ -155,8 +161,10 @@ list (const S3src *self, State *state, HrOut *out, GError **error)
                               self->page_keys, hr_out_get_wake_fd (out), error))
     return FALSE;
   hr_plan_listed (plan);
+  if (!hr_plan_begin (plan, &rules, error))
+    return FALSE;
   options = (HrLineSourceOptions){ .root = root,
-                                   .extent_bytes = self->part_bytes,
+                                   .part_bytes = self->part_bytes,
                                    .ahead = serial ? 0 : self->read_ahead,
                                    .block_bytes = self->block_bytes,
                                    .max_line_bytes = hr_line_limit (out, self->max_line_bytes) };
@@ -231,6 +239,6 @@ HR_ELEMENT (
         "stats count requests, retries (further tries) and throttled (answers that asked for "
         "less).",
     .examples = examples, .gives = "lines", .shared_size = sizeof (HrHttpMetrics),
-    .worker_size = sizeof (State), .props = props, .waits = TRUE, .network = TRUE,
+    .worker_size = sizeof (State), .props = props, .waits = TRUE, .plans = TRUE, .network = TRUE,
     .check = s3src_check, .worker_start = s3src_worker_start, .worker_stop = s3src_worker_stop,
     .create = s3src_create, .metrics = s3src_metrics)

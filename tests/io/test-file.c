@@ -1,6 +1,7 @@
 /* test-file.c: what a location names on disk */
 #include "file.h"
 #include "hr-error.h"
+#include "hr-plan-private.h"
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
@@ -73,7 +74,7 @@ list (const Tree *tree, const char *location, char **root)
 {
   g_autofree char *path =
       *location == '/' ? g_strdup (location) : g_strconcat (tree->folder, "/", location, NULL);
-  g_autoptr (HrPlan) plan = hr_plan_new ();
+  g_autoptr (HrPlan) plan = hr_plan_new (NULL);
   g_autofree char *found = NULL;
   g_autoptr (GError) error = NULL;
   GString *keys = g_string_new (NULL);

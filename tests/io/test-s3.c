@@ -1,6 +1,7 @@
 /* test-s3.c: lists, errors, and requests that mend themselves, against the fake bucket */
 #include "fake-s3.h"
 #include "hr-error.h"
+#include "hr-plan-private.h"
 #include "http-wait.h"
 #include "s3-error.h"
 #include "s3-list.h"
@@ -164,7 +165,7 @@ test_error_parse (void)
 static char *
 list (Fixture *f, const char *location, guint page_keys, char **root)
 {
-  g_autoptr (HrPlan) plan = hr_plan_new ();
+  g_autoptr (HrPlan) plan = hr_plan_new (NULL);
   g_autoptr (GError) error = NULL;
   GString *keys = g_string_new (NULL);
 
