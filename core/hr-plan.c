@@ -174,6 +174,8 @@ cut (const HrPlan *plan, guint64 n)
   const HrPlanOrders *orders = &plan->orders;
   guint64 size = hr_shard_step_size (&orders->shard), steps;
 
+  if (!hr_plan_has_samples (plan))
+    return n;
   if (orders->limit > 0)
     n = MIN (n, orders->limit - MIN (orders->limit, plan->epoch * n));
   steps = orders->shard.drop_last ? n / size : (n + size - 1) / size;
@@ -585,7 +587,7 @@ hr_plan_get_complete (const HrPlan *plan)
 {
   guint64 size = hr_shard_step_size (&plan->orders.shard);
 
-  if (!plan->orders.shard.drop_last || !hr_plan_has_samples (plan))
+  if (!plan->orders.shard.drop_last)
     return G_MAXINT64;
   return (gint64)((plan->n_known ? plan->n : plan->n_found) / size * size);
 }
