@@ -342,13 +342,13 @@ test_too_small (void)
 static int
 work_in_child (const char *folder, guint seed, guint rounds)
 {
-  g_autoptr (HrPlanCache) cache = hr_plan_cache_new (folder, 2 * MIB);
+  g_autoptr (HrPlanCache) cache = hr_plan_cache_new (folder, MIB);
 
   for (guint i = 0; i < rounds; i++) {
     guint64 number = hr_mix64 (((guint64)seed << 32) + i) % 60;
     g_autofree char *uri = g_strdup_printf ("s3://c/%" G_GUINT64_FORMAT, number);
     /* the same number, the same blob, some larger than what is synced */
-    g_autoptr (GBytes) right = make_blob (number, number * 2000), found = NULL;
+    g_autoptr (GBytes) right = make_blob (number, number * 1150), found = NULL;
     HrObject object = make_object (uri, "e", (gint64)number);
 
     found = hr_plan_cache_load (cache, &object, "lines", NULL);
@@ -380,7 +380,7 @@ test_processes (void)
     g_assert_cmpint (WEXITSTATUS (status), ==, 0);
   }
   /* each may be a sixteenth and a file over it */
-  g_assert_cmpuint (count_bytes (folder), <, 2 * MIB + 4 * (MIB / 8 + 130000));
+  g_assert_cmpuint (count_bytes (folder), <, MIB + 4 * (MIB / 16 + 70000));
   folder_clear (folder);
 }
 
