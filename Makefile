@@ -133,6 +133,12 @@ bench-image: ## CPU time per decoded and resized image beside other loaders
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/image build/release
 
+.PHONY: bench-plan
+bench-plan: ## CPU time of finding the lines of a text beside wc -l, and the memory of the lines
+	@$(DEPS) build
+	@tools/compile build/release --buildtype=release
+	@bench/plan build/release
+
 # ---- house
 
 # clang-format's output differs between versions: this one is Debian 12's

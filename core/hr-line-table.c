@@ -41,11 +41,11 @@ struct _HrLineTable {
 gboolean
 hr_line_is_blank (const char *text, gsize size)
 {
-  gsize i = size >= 3 && memcmp (text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+  HrLineHead head = HR_LINE_START;
 
-  while (i < size && (text[i] == ' ' || text[i] == '\t' || text[i] == '\r'))
-    i++;
-  return i == size;
+  for (gsize i = 0; i < size && head != HR_LINE_TEXT; i++)
+    head = hr_line_head_step (head, (guint8)text[i]);
+  return hr_line_head_is_blank (head);
 }
 
 HrLineTable *

@@ -4,13 +4,43 @@
 
 G_BEGIN_DECLS
 
+/* what is known of a line from its bytes so far */
+typedef enum {
+  HR_LINE_START, /* there are none */
+  HR_LINE_MARK_1,
+  HR_LINE_MARK_2, /* a part of a byte-order mark */
+  HR_LINE_SPACE,  /* nothing that is seen */
+  HR_LINE_TEXT    /* it is not blank, whatever comes */
+} HrLineHead;
+
 /**
- * hr_line_is_blank:
- * @text: a line without its end, or any bytes of one with its start
+ * hr_line_head_step:
+ * @byte: the next one of the line, not its LF
  *
  * Lines that hold nothing are no samples: nothing but spaces, tabs and CRs, after at most one
  * UTF-8 byte-order mark in front. This is the one place that says so.
  */
+static inline HrLineHead
+hr_line_head_step (HrLineHead head, guint8 byte)
+{
+  if (head == HR_LINE_START || head == HR_LINE_SPACE) {
+    if (byte == ' ' || byte == '\t' || byte == '\r')
+      return HR_LINE_SPACE;
+    return head == HR_LINE_START && byte == 0xef ? HR_LINE_MARK_1 : HR_LINE_TEXT;
+  }
+  if (head == HR_LINE_MARK_1 && byte == 0xbb)
+    return HR_LINE_MARK_2;
+  return head == HR_LINE_MARK_2 && byte == 0xbf ? HR_LINE_SPACE : HR_LINE_TEXT;
+}
+
+/* is a line blank of which no more comes? A part of a mark is something. */
+static inline gboolean
+hr_line_head_is_blank (HrLineHead head)
+{
+  return head == HR_LINE_START || head == HR_LINE_SPACE;
+}
+
+/* @text: a line without its LF */
 gboolean hr_line_is_blank (const char *text, gsize size);
 
 /**
