@@ -1,5 +1,6 @@
 /* hr-scan.c: finds the lines of files as sources do, once; prints how many, and what their tables
  * hold: "LINES BYTES" */
+#include "hr-plan-private.h"
 #include "file.h"
 #include "scan-objects.h"
 #include <stdio.h>
@@ -48,7 +49,7 @@ main (int argc, char **argv)
 {
   static const HrLineSourceFuncs funcs = { open_file, read_file, close_file };
   HrScanOptions options = { .part_bytes = G_MAXINT64, .ahead = 0, .wake_fd = -1 };
-  g_autoptr (HrPlan) plan = hr_plan_new ();
+  g_autoptr (HrPlan) plan = hr_plan_new (NULL);
   g_autoptr (GPtrArray) objects = g_ptr_array_new ();
   g_autoptr (GError) error = NULL;
   Found found = { 0, 0 };

@@ -21,6 +21,7 @@ hr_message_unref (HrMessage *message)
   g_free (message->element);
   g_clear_error (&message->error);
   g_clear_pointer (&message->origin, hr_origin_unref);
+  g_free (message->text);
   g_free (message);
 }
 
@@ -41,6 +42,20 @@ hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *el
   else
     g_queue_push_tail (&pipeline->messages, message);
   hr_cond_broadcast (&pipeline->changed);
+}
+
+void
+hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text)
+{
+  HrMessage *message = g_new0 (HrMessage, 1);
+
+  message->ref_count = 1;
+  message->type = type;
+  message->text = text;
+  hr_mutex_lock (&pipeline->lock);
+  g_queue_push_tail (&pipeline->messages, message);
+  hr_cond_broadcast (&pipeline->changed);
+  hr_mutex_unlock (&pipeline->lock);
 }
 
 void

@@ -276,8 +276,13 @@ hr_out_get_plan (HrOut *out)
 {
   HrRun *run = out->worker->run;
 
-  if (run->plan == NULL)
-    run->plan = hr_plan_new (&run->orders);
+  if (run->plan == NULL) {
+    HrPlan *plan = hr_plan_new (&run->orders);
+
+    if (run->orders.check_data != NULL)
+      hr_plan_set_start (plan, &run->start);
+    __atomic_store_n (&run->plan, plan, __ATOMIC_RELEASE);
+  }
   return run->plan;
 }
 

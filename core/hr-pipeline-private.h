@@ -22,6 +22,7 @@ typedef struct {
   guint64 world;
   gint64 seed;   /* -1: the sources' own */
   gint64 epochs; /* the same */
+  guint64 checkpoint_every; /* steps; 0: never */
   gboolean checksum;
 } HrSettings;
 
@@ -55,6 +56,12 @@ struct _HrWorker {
 #define hr_counter_add(counter, n) __atomic_store_n ((counter), *(counter) + (n), __ATOMIC_RELAXED)
 #define hr_counter_get(counter) __atomic_load_n ((counter), __ATOMIC_RELAXED)
 
+/* steps of an epoch that have been taken */
+typedef struct {
+  gint64 epoch;
+  gint64 step;
+} HrPosition;
+
 #define HR_MAX_WORKERS 256
 /* most buffers that a worker pops at once */
 #define HR_MAX_RUN 128
@@ -79,7 +86,8 @@ struct _HrRun {
 
   HrAllocator *pool;
   HrPlan *plan;
-  HrPlanOrders orders; /* sources: what goes for their plan */
+  HrPlanOrders orders; /* sources: what goes for their plan … */
+  HrPlanStart start;   /* … and where it begins */
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
   guint64
@@ -100,6 +108,9 @@ struct _HrRun {
   gint64 wait_time, train_time, cold_start; /* -1: no step yet */
   gint64 asked_at, got_at;
   gint64 n_samples, n_images;
+  HrPosition taken; /* behind the step that has come; epoch -1: not known */
+  HrPosition done;  /* … that the trainer is done with: with the lock */
+  gint64 n_done;    /* steps of the whole run up to there; -1: none */
   GChecksum *checksum;
 
   /* asynchronous elements: sums of nanoseconds, for the verdict */
@@ -142,6 +153,10 @@ struct _HrPipeline {
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;
+  JsonNode *resume; /* the checkpoint it goes on from; NULL: none */
+  gboolean resume_force;
+  gint64 first_step; /* steps that the run had before this one */
+  gint64 told_step;  /* of the last checkpoint that was posted; with the lock */
 };
 
 /* hr-run.c */
@@ -215,6 +230,8 @@ void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element,
                        const GError *error, HrOrigin *origin);
+/* takes @text */
+void hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text);
 /* … by who holds pipeline->lock */
 void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element,
                               const GError *error, HrOrigin *origin);

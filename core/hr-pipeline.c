@@ -29,17 +29,21 @@ const HrProp hr_pipeline_props[] = {
       "Bad samples that an element may skip, where it does not say: a count, or a percentage"),
   HR_PROP_UINT (HrSettings, limit, 0, G_MAXINT64, 0,
                 "Stop after so many samples of all ranks together; 0: all", .unit = "samples",
-                .flags = HR_PROP_STREAM),
+                .flags = HR_PROP_STREAM | HR_PROP_BOUND),
   HR_PROP_UINT (HrSettings, steps, 0, G_MAXINT32, 0, "Stop after so many steps; 0: all",
-                .unit = "steps", .flags = HR_PROP_STREAM),
+                .unit = "steps", .flags = HR_PROP_STREAM | HR_PROP_BOUND),
   HR_PROP_UINT (HrSettings, rank, 0, 1 << 20, 0,
                 "Which of the ranks that share the data this one is, from 0"),
   HR_PROP_UINT (HrSettings, world, 1, 1 << 20, 1, "Ranks that share the data", .unit = "ranks"),
   HR_PROP_INT (HrSettings, seed, -1, G_MAXINT64, -1,
-               "What shuffle depends on; -1: the sources' own seed", .flags = HR_PROP_STREAM),
+               "What shuffle depends on; -1: the sources' own seed",
+               .flags = HR_PROP_STREAM | HR_PROP_BOUND),
   HR_PROP_INT (HrSettings, epochs, -1, G_MAXINT32, -1,
                "Times the data is gone through, 0: without end; -1: as often as the sources say",
-               .unit = "epochs", .flags = HR_PROP_STREAM),
+               .unit = "epochs", .flags = HR_PROP_STREAM | HR_PROP_BOUND),
+  HR_PROP_UINT (HrSettings, checkpoint_every, 0, G_MAXINT32, 0,
+                "Post a message with a checkpoint behind every so many steps; 0: never",
+                .unit = "steps"),
   HR_PROP_BOOL (HrSettings, checksum, FALSE,
                 "Compute one sha256 over all that is delivered; costs about 4 ms a MB"),
   HR_PROP_END,
@@ -105,6 +109,7 @@ finalize (GObject *object)
   g_clear_pointer (&pipeline->cpus, hr_gate_unref);
   g_clear_pointer (&pipeline->steps, hr_steps_free);
   g_clear_pointer (&pipeline->final_stats, g_free);
+  g_clear_pointer (&pipeline->resume, json_node_unref);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);
   g_clear_error (&pipeline->error);
   hr_props_clear (&pipeline->settings, hr_pipeline_props);

@@ -106,6 +106,30 @@ gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buf
 /* no more will be pushed into that `appsrc` */
 void hr_pipeline_end (HrPipeline *pipeline, const char *name);
 
+/**
+ * hr_pipeline_get_checkpoint:
+ * @buffer: (nullable): that the trainer is done with, of the pullable sink, or of the only one;
+ *   %NULL: the last that all sinks are done with
+ * @error: #HR_CORE_ERROR_STATE if this pipeline cannot go on exactly; says why
+ *
+ * Where the run is behind that buffer: some hundred bytes of JSON that another run of the same data
+ * and stream can go on from, with as many workers, queues and ranks as it likes. docs/resume.md
+ *
+ * Returns: (transfer full) (nullable): the document
+ */
+char *hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **error);
+/**
+ * hr_pipeline_resume:
+ * @checkpoint: a document of hr_pipeline_get_checkpoint()
+ * @force: go on although elements behind the source have changed, or the version: the order is
+ *   still the same, what is made of each sample perhaps not
+ *
+ * Before start(), which fails, and names the first difference, if the checkpoint is of another
+ * stream; if the data has changed, the run fails before it delivers anything.
+ */
+gboolean hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force,
+                             GError **error);
+
 /* one JSON object, docs/stats.md; also while running. (transfer full) */
 char *hr_pipeline_get_stats (HrPipeline *pipeline);
 /* Graphviz; (transfer full) */
@@ -117,7 +141,8 @@ typedef enum {
   HR_MESSAGE_SKIPPED, /* a sample was skipped: error and origin say why and which */
   HR_MESSAGE_WARNING,
   HR_MESSAGE_DONE,   /* all elements have left */
-  HR_MESSAGE_DROPPED /* a sample was left out by a policy: error and origin say why and which */
+  HR_MESSAGE_DROPPED, /* a sample was left out by a policy: error and origin say why and which */
+  HR_MESSAGE_CHECKPOINT /* `text` is the checkpoint behind the last step, see checkpoint-every */
 } HrMessageType;
 
 typedef struct {
@@ -128,6 +153,7 @@ typedef struct {
   char *element; /* name */
   GError *error;
   HrOrigin *origin;
+  char *text;
 } HrMessage;
 
 #define HR_TYPE_MESSAGE (hr_message_get_type ())

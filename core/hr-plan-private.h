@@ -11,6 +11,9 @@ typedef struct {
   gint64 epochs; /* the same */
   guint64 limit; /* places of the run; 0: all */
   guint64 steps; /* of the run; 0: all */
+  /* the run goes on from a checkpoint: are these the objects that it knows? */
+  gboolean (*check_data) (gpointer user, const HrPlan *plan, GError **error);
+  gpointer check_user;
 } HrPlanOrders;
 
 /* @orders: NULL: nobody reads lines */
@@ -20,6 +23,8 @@ void hr_plan_free (HrPlan *plan);
 gboolean hr_plan_is_complete (const HrPlan *plan);
 /* (transfer none): of a plan that is complete */
 HrSequence *hr_plan_get_sequence (HrPlan *plan);
+/* a sha256 over keys, sizes and identities of all objects; once it has begun. (transfer none) */
+const char *hr_plan_get_identity (const HrPlan *plan);
 const HrPlanRules *hr_plan_get_rules (const HrPlan *plan);
 
 /* where an interrupted run goes on. `unit` and `byte` say where the line at `first` is found, which

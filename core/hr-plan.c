@@ -16,6 +16,7 @@ struct _HrPlan {
   HrPlanOrders orders;
   HrPlanRules rules;
   GArray *objects; /* HrObject */
+  char *identity;
   gboolean listed;
   GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
   HrSequence *sequence;
@@ -31,6 +32,7 @@ struct _HrPlan {
   guint64 n_found;  /* lines found in the epoch */
   guint n_out;     /* reads that have not ended */
   gboolean begun;  /* the epoch: something of it has been asked for */
+  gboolean enough; /* limit or steps are reached before it is known how long an epoch is */
   gboolean padded; /* the epoch's padding has been given */
   guint64 n_blocks;
 
@@ -77,6 +79,7 @@ hr_plan_free (HrPlan *plan)
   g_ptr_array_unref (plan->tables);
   g_array_unref (plan->objects);
   g_array_unref (plan->marks);
+  g_free (plan->identity);
   hr_mutex_clear (&plan->lock);
   g_free (plan);
 }
@@ -194,6 +197,12 @@ set_length (HrPlan *plan, guint64 n_lines)
   plan->n = cut (plan, n_lines);
 }
 
+gboolean
+hr_plan_knows_lines (const HrPlan *plan, guint object)
+{
+  return plan->tables->pdata[object] != NULL;
+}
+
 void
 hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines)
 {
@@ -239,6 +248,27 @@ check_rules (const HrPlan *plan, GError **error)
   return TRUE;
 }
 
+static char *
+identify (const GArray *objects)
+{
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+
+  for (guint i = 0; i < objects->len; i++) {
+    const HrObject *object = &g_array_index (objects, HrObject, i);
+    g_autofree char *line = g_strdup_printf ("%s\n%" G_GINT64_FORMAT "\n%s\n", object->key,
+                                             object->size, object->etag != NULL ? object->etag : "");
+
+    g_checksum_update (sum, (const guchar *)line, -1);
+  }
+  return g_strdup (g_checksum_get_string (sum));
+}
+
+const char *
+hr_plan_get_identity (const HrPlan *plan)
+{
+  return plan->identity;
+}
+
 gboolean
 hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
 {
@@ -248,7 +278,11 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     plan->rules.seed = (guint64)plan->orders.seed;
   if (plan->orders.epochs >= 0)
     plan->rules.epochs = (guint64)plan->orders.epochs;
+  plan->identity = identify (plan->objects);
   if (!check_rules (plan, error))
+    return FALSE;
+  if (plan->orders.check_data != NULL
+      && !plan->orders.check_data (plan->orders.check_user, plan, error))
     return FALSE;
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
     plan->n_blocks += hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,
@@ -416,11 +450,29 @@ read_group (HrPlan *plan)
 static gboolean
 has_more_units (const HrPlan *plan)
 {
+  if (plan->enough)
+    return FALSE;
   if (plan->n_known && plan->n_found >= plan->n)
     return FALSE;
   if (plan->rules.shuffle == HR_SHUFFLE_NONE)
     return plan->unit < plan->objects->len;
   return plan->unit * plan->rules.window_blocks < plan->n_blocks;
+}
+
+/* how many places of the epoch the run wants, as far as can be said now */
+static guint64
+wanted_end (const HrPlan *plan)
+{
+  guint64 end = G_MAXINT64;
+
+  if (plan->n_known)
+    return plan->n;
+  /* the first epoch: nothing has been used up before it */
+  if (plan->orders.limit > 0)
+    end = MIN (end, plan->orders.limit);
+  if (plan->orders.steps > 0)
+    end = MIN (end, plan->orders.steps * hr_shard_step_size (&plan->orders.shard));
+  return end;
 }
 
 /* ---- … and of nothing ---- */
@@ -456,6 +508,8 @@ is_over (const HrPlan *plan)
 {
   if (plan->rules.epochs > 0 && plan->epoch >= plan->rules.epochs)
     return TRUE;
+  if (plan->enough && plan->padded)
+    return TRUE;
   return plan->n_known && plan->n == 0;
 }
 
@@ -476,6 +530,8 @@ hr_plan_next (HrPlan *plan, HrRead **read)
       *read = plan->rules.shuffle == HR_SHUFFLE_NONE ? read_object (plan) : read_group (plan);
     } else if (plan->n_out > 0) {
       return HR_PLAN_LATER;
+    } else if (plan->enough) {
+      plan->n = wanted_end (plan);
     } else if (!plan->n_known) {
       set_length (plan, plan->n_found);
     }
@@ -543,22 +599,6 @@ hr_plan_find_start (HrPlan *plan, guint epoch, gint64 place, HrPlanStart *start)
   start->n_lines = __atomic_load_n (&plan->n_lines, __ATOMIC_RELAXED);
 }
 
-/* how many places of the epoch the run wants, as far as can be said now */
-static guint64
-wanted_end (const HrPlan *plan)
-{
-  guint64 end = G_MAXINT64;
-
-  if (plan->n_known)
-    return plan->n;
-  /* the first epoch: nothing has been used up before it */
-  if (plan->orders.limit > 0)
-    end = MIN (end, plan->orders.limit);
-  if (plan->orders.steps > 0)
-    end = MIN (end, plan->orders.steps * hr_shard_step_size (&plan->orders.shard));
-  return end;
-}
-
 gboolean
 hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed)
 {
@@ -579,6 +619,7 @@ hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed)
     g_array_append_val (placed, one);
   }
   plan->n_found += n;
+  plan->enough = plan->n_found >= end && !plan->n_known;
   return plan->n_found < end;
 }
 
@@ -589,5 +630,5 @@ hr_plan_get_complete (const HrPlan *plan)
 
   if (!plan->orders.shard.drop_last)
     return G_MAXINT64;
-  return (gint64)((plan->n_known ? plan->n : plan->n_found) / size * size);
+  return (gint64)(MIN (plan->n_found, wanted_end (plan)) / size * size);
 }

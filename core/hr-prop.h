@@ -21,12 +21,18 @@ typedef enum {
  * @HR_PROP_LIVE: may change while the pipeline runs; read it with hr_live_bool() and friends.
  *   Only for bool, int, uint, size, duration and enum.
  * @HR_PROP_STREAM: can change what is delivered, so a checkpoint notes it
+ * @HR_PROP_BOUND: beside STREAM: changes only how much is delivered, not what; a checkpoint does not
+ *   mind
+ * @HR_PROP_SHARE: beside STREAM: samples of a step for one rank; a checkpoint minds its product with
+ *   world
  * @HR_PROP_REQUIRED: has no default; a pipeline text without it is refused
  */
 typedef enum {
   HR_PROP_LIVE = 1 << 0,
   HR_PROP_STREAM = 1 << 1,
-  HR_PROP_REQUIRED = 1 << 2
+  HR_PROP_REQUIRED = 1 << 2,
+  HR_PROP_BOUND = 1 << 3,
+  HR_PROP_SHARE = 1 << 4
 } HrPropFlags;
 
 /**

@@ -24,6 +24,8 @@ hr_run_new (HrPipeline *pipeline, HrElement *element)
   run->bell.fd = run->closed_fd = -1;
   run->cold_start = -1;
   run->group = 1;
+  run->taken.epoch = -1;
+  run->n_done = -1;
   hr_mutex_init (&run->lock);
   return run;
 }
@@ -84,7 +86,6 @@ hr_run_stop (HrRun *run)
   if (run->started && run->def->stop != NULL)
     run->def->stop (run->self, run->shared);
   run->started = FALSE;
-  g_clear_pointer (&run->plan, hr_plan_free);
 }
 
 HrWorker *

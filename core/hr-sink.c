@@ -1,5 +1,5 @@
 /* hr-sink.c: the end of the line: asks for a step, takes it, and measures how long that took */
-#include "hr-pipeline-private.h"
+#include "hr-checkpoint.h"
 
 void
 hr_sink_ask (HrRun *run)
@@ -76,6 +76,8 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
   if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))
     hr_gate_pump (pipeline->memory);
   hr_counter_add (&run->step, n);
+  if (!hr_position_behind (run, buffers[n - 1], &run->taken))
+    run->taken.epoch = -1;
   for (guint i = 0; i < n; i++) {
     count_images (run, buffers[i]);
     if (run->checksum != NULL)
@@ -87,6 +89,13 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 void
 hr_sink_done (HrRun *run, gint64 now)
 {
+  if (run->taken.epoch >= 0) {
+    hr_mutex_lock (&run->lock);
+    run->done = run->taken;
+    run->n_done = run->pipeline->first_step + run->step;
+    hr_mutex_unlock (&run->lock);
+    hr_checkpoint_note (run->pipeline);
+  }
   hr_counter_add (&run->train_time, now - run->got_at);
 }
 

@@ -1,5 +1,6 @@
 /* hr-topology.c */
 #include "hr-topology.h"
+#include "hr-checkpoint.h"
 #include <sched.h>
 
 /* ---- from sink to source ---- */
@@ -386,7 +387,7 @@ hr_topology_apply (HrPipeline *pipeline, GError **error)
   if (!number_links (pipeline, error))
     return FALSE;
   find_segments (pipeline);
-  if (!give_orders (pipeline, error))
+  if (!give_orders (pipeline, error) || !hr_resume_apply (pipeline, error))
     return FALSE;
   add_sinks (pipeline);
   bound_links (pipeline);

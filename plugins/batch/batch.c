@@ -29,7 +29,7 @@ static const char *const modes[] = { "list", "padded", "packed", NULL };
 
 static const HrProp props[] = {
   HR_PROP_UINT (Batch, size, 1, 1 << 20, 32, "Samples in a batch; not for mode=packed",
-                .flags = HR_PROP_STREAM, .unit = "samples"),
+                .flags = HR_PROP_STREAM | HR_PROP_SHARE, .unit = "samples"),
   HR_PROP_ENUM (
       Batch, mode, modes, MODE_LIST,
       "list: each field becomes a list over the samples; padded: one row a sample, filled "

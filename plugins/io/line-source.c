@@ -3,10 +3,15 @@
 #include "extent-reader.h"
 #include "found-lines.h"
 #include "hr-line-table.h"
+#include "known-lines.h"
 #include "row-queue.h"
 
 struct _HrLineSource {
+  const HrLineSourceFuncs *funcs;
+  gpointer data;
   HrLineSourceOptions options;
+  HrPlanCache *cache;
+  gboolean begun;
   ExtentReader *reader;
   RowQueue *ready;
   GQueue reads;     /* HrRead, the first is at hand */
@@ -25,7 +30,10 @@ hr_line_source_new (const HrLineSourceFuncs *funcs, gpointer data,
 {
   HrLineSource *source = g_new0 (HrLineSource, 1);
 
+  source->funcs = funcs;
+  source->data = data;
   source->options = *options;
+  source->cache = hr_plan_cache_new_default ();
   source->reader = extent_reader_new (funcs, data, options);
   source->ready = row_queue_new (options->block_bytes);
   source->found = found_lines_new ();
@@ -39,6 +47,7 @@ hr_line_source_free (HrLineSource *source)
   row_queue_free (source->ready);
   found_lines_free (source->found);
   g_clear_pointer (&source->table, hr_line_table_unref);
+  hr_plan_cache_free (source->cache);
   g_queue_clear_full (&source->reads, (GDestroyNotify)hr_read_free);
   g_free (source);
 }
@@ -104,12 +113,20 @@ place_lines (HrLineSource *source, HrRead *read)
 }
 
 /* where its lines begin is known when it has been read; the next epoch need not find out */
-static void
-note_lines (HrLineSource *source, const HrRead *read)
+static gboolean
+is_worth_noting (HrLineSource *source, const HrRead *read)
 {
   const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
 
-  if (extent->start > 0 || extent->end < 0)
+  return extent->start == 0 && extent->end >= 0
+         && hr_plan_has_samples (get_plan (source))
+         && !hr_plan_knows_lines (get_plan (source), extent->object);
+}
+
+static void
+note_lines (HrLineSource *source, const HrRead *read)
+{
+  if (!is_worth_noting (source, read))
     return;
   if (source->table == NULL)
     source->table = hr_line_table_new ();
@@ -125,12 +142,12 @@ give_table (HrLineSource *source, const HrRead *read)
 {
   const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
 
-  if (extent->start > 0 || extent->end < 0)
+  if (!is_worth_noting (source, read))
     return;
   if (source->table == NULL) /* an empty object */
     source->table = hr_line_table_new ();
-  hr_line_table_freeze (source->table);
-  hr_plan_set_lines (get_plan (source), extent->object, source->table);
+  known_lines_add (source->cache, get_plan (source), extent->object,
+                   g_steal_pointer (&source->table));
 }
 
 static gboolean
@@ -258,6 +275,11 @@ hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
 {
   source->out = out;
   extent_reader_set_out (source->reader, out);
+  if (!source->begun
+      && !known_lines_begin (source->cache, get_plan (source), source->funcs, source->data,
+                             &source->options, hr_out_get_wake_fd (out), error))
+    return HR_FLOW_ERROR;
+  source->begun = TRUE;
   if (row_queue_can_give (source->ready))
     return row_queue_give (source->ready, out, error) ? HR_FLOW_MORE : HR_FLOW_ERROR;
   if (!look_ahead (source, error))

@@ -24,7 +24,7 @@
                     .flags = HR_PROP_STREAM),                                                      \
       HR_PROP_UINT (T, epochs, 0, G_MAXINT32, 1,                                                   \
                     "Times the data is gone through, each in its own order; 0: without end",       \
-                    .unit = "epochs", .flags = HR_PROP_STREAM),                                    \
+                    .unit = "epochs", .flags = HR_PROP_STREAM | HR_PROP_BOUND),                                    \
       HR_PROP_UINT (T, window_blocks, 1, 1 << 20, 16,                                              \
                     "Blocks whose lines are mixed with each other, for shuffle=window",            \
                     .unit = "blocks", .flags = HR_PROP_STREAM)

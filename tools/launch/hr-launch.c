@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "headrace.h"
+#include "checkpoint.h"
 #include "report.h"
 #include "text.h"
 #include "watch.h"
@@ -21,6 +22,9 @@ static struct {
   LaunchProgress progress;
   char *dot;
   gboolean serial;
+  char *rank, *world, *seed, *epochs, *steps;
+  char *checkpoint, *checkpoint_every;
+  LaunchResume resume;
   char *limit, *memory, *cpus, *on_error, *max_errors;
   gboolean checksum;
   gboolean quiet;
@@ -59,6 +63,21 @@ set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, 
   return FALSE;
 }
 
+static gboolean
+set_resume (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
+{
+  static const char *const names[] = { "no", "exact", "force" };
+
+  for (guint i = LAUNCH_RESUME_EXACT; i < G_N_ELEMENTS (names); i++)
+    if (strcmp (value, names[i]) == 0) {
+      options.resume = (LaunchResume)i;
+      return TRUE;
+    }
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of exact, force",
+               name, value);
+  return FALSE;
+}
+
 static GOptionEntry entries[] = {
   { "file", 'f', 0, G_OPTION_ARG_FILENAME, &options.file, "Read the pipeline from FILE; - is stdin",
     "FILE" },
@@ -75,7 +94,22 @@ static GOptionEntry entries[] = {
     "HOW" },
   { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
     "FILE" },
-  { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit, "End after N samples", "N" },
+  { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
+    "End after N samples, of all ranks together", "N" },
+  { "steps", 0, 0, G_OPTION_ARG_STRING, &options.steps, "End after N steps", "N" },
+  { "epochs", 0, 0, G_OPTION_ARG_STRING, &options.epochs,
+    "Go through the data N times; 0: without end", "N" },
+  { "seed", 0, 0, G_OPTION_ARG_STRING, &options.seed, "Shuffle by this seed", "N" },
+  { "rank", 0, 0, G_OPTION_ARG_STRING, &options.rank, "Which of the ranks this is, from 0", "R" },
+  { "world", 0, 0, G_OPTION_ARG_STRING, &options.world, "How many ranks share the data", "W" },
+  { "checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &options.checkpoint,
+    "Write to FILE where the run is: now and then, on Ctrl-C and at the end", "FILE" },
+  { "checkpoint-every", 0, 0, G_OPTION_ARG_STRING, &options.checkpoint_every,
+    "… after every N steps (100)", "N" },
+  { "resume", 0, 0, G_OPTION_ARG_CALLBACK, set_resume,
+    "Go on from the checkpoint in that FILE, if there is one: exact (default), or force: also when "
+    "elements behind the source have changed",
+    "exact|force" },
   { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
     "One thread, one sample at a time: the reference for what is delivered", NULL },
   { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
@@ -105,6 +139,8 @@ complete_options (int argc, char **argv)
       argv[i] = "--stats=text";
     else if (strcmp (argv[i], "--progress") == 0)
       argv[i] = "--progress=auto";
+    else if (strcmp (argv[i], "--resume") == 0)
+      argv[i] = "--resume=exact";
   }
 }
 
@@ -138,6 +174,14 @@ set_properties (HrPipeline *pipeline, GError **error)
   } rows[] = {
     { "serial", options.serial ? "true" : NULL },
     { "limit", options.limit },
+    { "steps", options.steps },
+    { "epochs", options.epochs },
+    { "seed", options.seed },
+    { "rank", options.rank },
+    { "world", options.world },
+    { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every
+                          : options.checkpoint != NULL ? "100"
+                                                       : NULL },
     { "memory", options.memory },
     { "cpus", options.cpus },
     { "on-error", options.on_error },
@@ -244,8 +288,10 @@ run (HrPipeline *pipeline)
 
   if (!look_for_app_elements (pipeline, &pulled))
     return EXIT_USAGE;
+  if (!launch_checkpoint_read (pipeline, options.checkpoint, options.resume, &error))
+    return usage_error (error->message);
   watch = launch_watch_new (pipeline, options.quiet ? LAUNCH_PROGRESS_NONE : options.progress,
-                            limit, options.verbose);
+                            limit, options.verbose, options.checkpoint);
   started = hr_pipeline_start (pipeline, &error);
   if (started)
     launch_watch_started (watch);
@@ -254,6 +300,8 @@ run (HrPipeline *pipeline)
   else if (error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
   signal_number = launch_watch_end (watch);
+  if (started && options.checkpoint != NULL)
+    launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
 
   if (error != NULL) {
     end.error = error->message;
@@ -321,6 +369,9 @@ main (int argc, char **argv)
     printf ("hr-launch %s\n", HR_VERSION);
     return EXIT_OK;
   }
+  if (options.checkpoint == NULL
+      && (options.resume != LAUNCH_RESUME_NO || options.checkpoint_every != NULL))
+    return usage_error ("--resume and --checkpoint-every need --checkpoint FILE");
   if ((options.file != NULL) == (options.words != NULL))
     return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
                                              : "no pipeline: hr-launch --help");

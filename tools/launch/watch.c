@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+#include "checkpoint.h"
 #include "report.h"
 
 #define MAX_SKIPPED 5 /* lines, unless -v */
@@ -20,6 +21,7 @@ struct _LaunchWatch {
   LaunchProgress progress;
   guint64 limit;
   gboolean verbose;
+  const char *checkpoint;
   int signals;
   int bell; /* end of the signal thread */
   gint signal;
@@ -107,9 +109,25 @@ show_progress (LaunchWatch *watch)
   watch->bar_shown = bar;
 }
 
+/* a run that cannot keep its place goes on; it is told, and at the end it is an error */
+static void
+keep_checkpoint (LaunchWatch *watch, const char *text)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (watch->checkpoint == NULL || launch_checkpoint_write (watch->checkpoint, text, &error))
+    return;
+  clear_bar (watch);
+  fprintf (stderr, "warning: %s\n", error->message);
+}
+
 static void
 show_message (LaunchWatch *watch, const HrMessage *message)
 {
+  if (message->type == HR_MESSAGE_CHECKPOINT) {
+    keep_checkpoint (watch, message->text);
+    return;
+  }
   if (message->error == NULL)
     return;
   switch (message->type) {
@@ -134,6 +152,7 @@ show_message (LaunchWatch *watch, const HrMessage *message)
       fprintf (stderr, "dropped: %s\n", message->error->message);
     }
     return;
+  case HR_MESSAGE_CHECKPOINT:
   case HR_MESSAGE_ERROR: /* wait() tells it, once */
   case HR_MESSAGE_DONE:
     return;
@@ -178,7 +197,8 @@ watch_messages (gpointer data)
 }
 
 LaunchWatch *
-launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, gboolean verbose)
+launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, gboolean verbose,
+                  const char *checkpoint)
 {
   LaunchWatch *watch = g_new0 (LaunchWatch, 1);
   sigset_t set = our_signals ();
@@ -189,6 +209,7 @@ launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, 
   watch->progress = progress;
   watch->limit = limit;
   watch->verbose = verbose;
+  watch->checkpoint = checkpoint;
   watch->signals = signalfd (-1, &set, SFD_CLOEXEC);
   watch->bell = eventfd (0, EFD_CLOEXEC);
   watch->signal_thread = g_thread_new ("signals", watch_signals, watch);

@@ -13,8 +13,9 @@ typedef struct _LaunchWatch LaunchWatch;
 
 /* before any thread is made: from now on SIGINT and SIGTERM are the watch's */
 void launch_block_signals (void);
+/* @checkpoint: the file that checkpoints go to; NULL: none */
 LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
-                               gboolean verbose);
+                               gboolean verbose, const char *checkpoint);
 /* hr_pipeline_start() has returned TRUE */
 void launch_watch_started (LaunchWatch *watch);
 /* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */

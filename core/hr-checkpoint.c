@@ -1,0 +1,345 @@
+/* hr-checkpoint.c: where a run is, as a document that another run can go on from */
+#include "hr-checkpoint.h"
+#include "hr-json.h"
+#include <string.h>
+
+/* of sets with more objects only the hash of all is kept, and a change cannot be named */
+#define MAX_OBJECTS 1000
+
+/* ---- positions ---- */
+
+/* the source whose order counts: with several there is none */
+static HrRun *
+find_source (const HrPipeline *pipeline)
+{
+  HrRun *found = NULL;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+
+    if (run->orders.shard.group > 0)
+      found = run;
+  }
+  return found;
+}
+
+gboolean
+hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *position)
+{
+  const HrRun *source = find_source (sink->pipeline);
+  const HrShard *shard;
+
+  if (source == NULL || buffer->place < 0)
+    return FALSE;
+  shard = &source->orders.shard;
+  position->epoch = buffer->epoch;
+  position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group)
+                            / shard->group);
+  return TRUE;
+}
+
+/* ---- what the stream is made of ---- */
+
+static gboolean
+counts (const HrProp *prop)
+{
+  return (prop->flags & HR_PROP_STREAM) && !(prop->flags & (HR_PROP_BOUND | HR_PROP_SHARE));
+}
+
+static void
+add_properties (JsonBuilder *into, gconstpointer self, const HrProp *props, const char *seed)
+{
+  json_builder_begin_object (into);
+  for (guint i = 0; props != NULL && props[i].field != NULL; i++)
+    if (counts (&props[i])) {
+      g_autofree char *value = seed != NULL && strcmp (props[i].field, "seed") == 0
+                                   ? g_strdup (seed)
+                                   : hr_prop_get_string (self, &props[i]);
+
+      json_builder_set_member_name (into, hr_prop_name (&props[i]));
+      json_builder_add_string_value (into, value != NULL ? value : "");
+    }
+  json_builder_end_object (into);
+}
+
+static gboolean
+has_stream_property (const HrElementDef *def)
+{
+  for (guint i = 0; def->props != NULL && def->props[i].field != NULL; i++)
+    if (counts (&def->props[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* what only passes buffers on, and where they end, may change */
+static gboolean
+makes_the_stream (const HrElement *element)
+{
+  const HrElementDef *def = element->def;
+
+  return element->outputs->len > 0
+         && (def->gives != NULL || def->takes != NULL || def->group != NULL
+             || has_stream_property (def));
+}
+
+JsonNode *
+hr_checkpoint_describe_elements (HrPipeline *pipeline)
+{
+  g_autoptr (JsonBuilder) into = json_builder_new ();
+  g_autofree char *seed = pipeline->settings.seed >= 0
+                              ? g_strdup_printf ("%" G_GINT64_FORMAT, pipeline->settings.seed)
+                              : NULL;
+
+  json_builder_begin_array (into);
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+
+    if (!makes_the_stream (element))
+      continue;
+    json_builder_begin_object (into);
+    json_builder_set_member_name (into, "element");
+    json_builder_add_string_value (into, element->def->name);
+    json_builder_set_member_name (into, "properties");
+    add_properties (into, element->self, element->def->props, element->def->plans ? seed : NULL);
+    json_builder_end_object (into);
+  }
+  json_builder_end_array (into);
+  return json_builder_get_root (into);
+}
+
+JsonNode *
+hr_checkpoint_describe_pipeline (HrPipeline *pipeline)
+{
+  g_autoptr (JsonBuilder) into = json_builder_new ();
+
+  add_properties (into, &pipeline->settings, hr_pipeline_props, NULL);
+  return json_builder_get_root (into);
+}
+
+/* ---- the data ---- */
+
+static void
+add_int (JsonBuilder *into, const char *name, gint64 value)
+{
+  json_builder_set_member_name (into, name);
+  if (value >= 0)
+    json_builder_add_int_value (into, value);
+  else
+    json_builder_add_null_value (into);
+}
+
+static void
+add_objects (JsonBuilder *into, const HrPlan *plan)
+{
+  guint n = hr_plan_get_n_objects (plan);
+
+  json_builder_set_member_name (into, "n_objects");
+  json_builder_add_int_value (into, n);
+  json_builder_set_member_name (into, "identity");
+  json_builder_add_string_value (into, hr_plan_get_identity (plan));
+  if (n > MAX_OBJECTS)
+    return;
+  json_builder_set_member_name (into, "objects");
+  json_builder_begin_array (into);
+  for (guint i = 0; i < n; i++) {
+    const HrObject *object = hr_plan_get_object (plan, i);
+
+    json_builder_begin_object (into);
+    json_builder_set_member_name (into, "key");
+    json_builder_add_string_value (into, object->key);
+    add_int (into, "size", object->size);
+    json_builder_set_member_name (into, "etag");
+    json_builder_add_string_value (into, object->etag != NULL ? object->etag : "");
+    json_builder_end_object (into);
+  }
+  json_builder_end_array (into);
+}
+
+static void
+add_source (JsonBuilder *into, HrRun *run, const HrPlanStart *start)
+{
+  json_builder_begin_object (into);
+  add_objects (into, run->plan);
+  add_int (into, "lines", start->n_lines);
+  add_int (into, "unit", (gint64)start->unit);
+  add_int (into, "byte", start->byte);
+  add_int (into, "first", start->first);
+  json_builder_end_object (into);
+}
+
+/* ---- the document ---- */
+
+static gboolean
+refuse (GError **error, const char *what)
+{
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "no checkpoint: %s", what);
+  return FALSE;
+}
+
+/* can the order be told, and is everything that is delivered made of it alone? */
+static gboolean
+check_graph (HrPipeline *pipeline, GError **error)
+{
+  guint n_sources = 0;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+    const HrElementDef *def = element->def;
+    g_autofree char *what = NULL;
+
+    n_sources += element->inputs->len == 0;
+    if (element->inputs->len == 0 && element->run->orders.shard.group == 0)
+      what = g_strdup_printf ("%s \"%s\" has no order that is known beforehand", def->name,
+                              element->common.name);
+    else if (!element->common.ordered && element->outputs->len > 0 && element->inputs->len > 0)
+      what = g_strdup_printf ("%s \"%s\" has ordered=false: what comes when is chance", def->name,
+                              element->common.name);
+    else if (def->finish != NULL && def->group == NULL)
+      what = g_strdup_printf ("%s \"%s\" holds samples back and does not say which", def->name,
+                              element->common.name);
+    if (what != NULL)
+      return refuse (error, what);
+  }
+  if (n_sources > 1)
+    return refuse (error, "several sources, and no mix that says how they follow each other");
+  return TRUE;
+}
+
+/* the end of an epoch is the beginning of the next */
+static void
+normalize (HrPosition *position, const HrShard *shard, gint64 n_lines)
+{
+  guint64 size = hr_shard_step_size (shard);
+
+  if (n_lines > 0 && (guint64)position->step * size >= hr_shard_round (shard, (guint64)n_lines)) {
+    position->epoch++;
+    position->step = 0;
+  }
+}
+
+static char *
+write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
+{
+  g_autoptr (JsonBuilder) into = json_builder_new ();
+  HrRun *source = find_source (pipeline);
+  const HrShard *shard = &source->orders.shard;
+  g_autoptr (JsonNode) root = NULL;
+  HrPlanStart start;
+
+  hr_plan_find_start (source->plan, (guint)position.epoch,
+                      position.step * (gint64)hr_shard_step_size (shard), &start);
+  normalize (&position, shard, start.n_lines);
+  if (position.step == 0)
+    start = (HrPlanStart){ .n_lines = start.n_lines };
+  json_builder_begin_object (into);
+  add_int (into, "checkpoint", HR_CHECKPOINT_FORMAT);
+  json_builder_set_member_name (into, "headrace");
+  json_builder_add_string_value (into, HR_VERSION);
+  add_int (into, "epoch", position.epoch);
+  add_int (into, "step", position.step);
+  add_int (into, "steps", steps);
+  add_int (into, "samples_per_step", (gint64)hr_shard_step_size (shard));
+  json_builder_set_member_name (into, "drop_last");
+  json_builder_add_boolean_value (into, shard->drop_last);
+  json_builder_set_member_name (into, "pipeline");
+  json_builder_add_value (into, hr_checkpoint_describe_pipeline (pipeline));
+  json_builder_set_member_name (into, "elements");
+  json_builder_add_value (into, hr_checkpoint_describe_elements (pipeline));
+  json_builder_set_member_name (into, "data");
+  json_builder_begin_array (into);
+  add_source (into, source, &start);
+  json_builder_end_array (into);
+  json_builder_end_object (into);
+  root = json_builder_get_root (into);
+  return hr_json_write (root, TRUE);
+}
+
+/* what all sinks have done with */
+static gboolean
+find_done (HrPipeline *pipeline, HrPosition *position, gint64 *steps)
+{
+  gboolean first = TRUE;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    HrRun *run = element->run;
+    HrPosition done;
+    gint64 n;
+
+    if (element->outputs->len > 0)
+      continue;
+    hr_mutex_lock (&run->lock);
+    done = run->done;
+    n = run->n_done;
+    hr_mutex_unlock (&run->lock);
+    if (n < 0)
+      return FALSE;
+    if (first || done.epoch < position->epoch
+        || (done.epoch == position->epoch && done.step < position->step)) {
+      *position = done;
+      *steps = n;
+    }
+    first = FALSE;
+  }
+  return !first;
+}
+
+static HrRun *
+find_sink (HrPipeline *pipeline)
+{
+  if (pipeline->pull_sink != NULL)
+    return pipeline->pull_sink->run;
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (element->outputs->len == 0)
+      return element->run;
+  }
+  return NULL;
+}
+
+char *
+hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **error)
+{
+  HrPosition position = { 0, 0 };
+  gint64 steps = 0;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED) {
+    refuse (error, "the pipeline has not been started");
+    return NULL;
+  }
+  if (!check_graph (pipeline, error))
+    return NULL;
+  if (buffer != NULL) {
+    if (!hr_position_behind (find_sink (pipeline), buffer, &position)) {
+      refuse (error, "the buffer is none that this pipeline's sink has delivered");
+      return NULL;
+    }
+    steps = pipeline->first_step + buffer->number + 1;
+  } else if (!find_done (pipeline, &position, &steps)) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_NO_STEP,
+                         "no checkpoint: no step has been taken yet");
+    return NULL;
+  }
+  return write_document (pipeline, position, steps);
+}
+
+void
+hr_checkpoint_note (HrPipeline *pipeline)
+{
+  gint64 every = (gint64)pipeline->settings.checkpoint_every, steps = 0;
+  HrPosition position = { 0, 0 };
+  gboolean due;
+
+  if (every == 0 || !find_done (pipeline, &position, &steps) || steps % every != 0)
+    return;
+  hr_mutex_lock (&pipeline->lock);
+  due = steps > pipeline->told_step;
+  if (due)
+    pipeline->told_step = steps;
+  hr_mutex_unlock (&pipeline->lock);
+  if (due && check_graph (pipeline, NULL))
+    hr_pipeline_post_text (pipeline, HR_MESSAGE_CHECKPOINT,
+                           write_document (pipeline, position, steps));
+}

@@ -1,0 +1,334 @@
+/* hr-resume.c: does a checkpoint fit this pipeline and its data, and where does it go on? */
+#include "hr-checkpoint.h"
+#include "hr-json.h"
+#include "hr-log.h"
+#include "hr-registry.h"
+
+/* ---- reading; the document may be anything ---- */
+
+static JsonObject *
+as_object (JsonNode *node)
+{
+  return node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+}
+
+static JsonArray *
+as_array (JsonNode *node)
+{
+  return node != NULL && JSON_NODE_HOLDS_ARRAY (node) ? json_node_get_array (node) : NULL;
+}
+
+static JsonNode *
+member (JsonObject *object, const char *name)
+{
+  return object != NULL ? json_object_get_member (object, name) : NULL;
+}
+
+/* -1: null, missing, no whole number, or below 0 */
+static gint64
+get_int (JsonObject *object, const char *name)
+{
+  JsonNode *node = member (object, name);
+
+  if (node == NULL || !JSON_NODE_HOLDS_VALUE (node)
+      || json_node_get_value_type (node) != G_TYPE_INT64)
+    return -1;
+  return MAX (json_node_get_int (node), -1);
+}
+
+static const char *
+get_string (JsonObject *object, const char *name)
+{
+  JsonNode *node = member (object, name);
+
+  if (node == NULL || !JSON_NODE_HOLDS_VALUE (node)
+      || json_node_get_value_type (node) != G_TYPE_STRING)
+    return NULL;
+  return json_node_get_string (node);
+}
+
+static gboolean
+bad_document (GError **error, const char *what)
+{
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "this is no checkpoint: %s", what);
+  return FALSE;
+}
+
+static gboolean
+check_document (JsonObject *root, GError **error)
+{
+  static const char *const numbers[] = { "epoch", "step", "steps", "samples_per_step" };
+  gint64 format = get_int (root, "checkpoint");
+
+  if (root == NULL || format < 0)
+    return bad_document (error, "\"checkpoint\", its format's number, is missing");
+  if (format != HR_CHECKPOINT_FORMAT) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                 "the checkpoint has format %" G_GINT64_FORMAT ", written by headrace %s; this is "
+                 "headrace %s, which reads format %d",
+                 format, get_string (root, "headrace") != NULL ? get_string (root, "headrace") : "?",
+                 HR_VERSION, HR_CHECKPOINT_FORMAT);
+    return FALSE;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    if (get_int (root, numbers[i]) < 0) {
+      g_autofree char *what = g_strdup_printf ("\"%s\" is missing or no number", numbers[i]);
+
+      return bad_document (error, what);
+    }
+  if (as_array (member (root, "elements")) == NULL || as_object (member (root, "pipeline")) == NULL
+      || as_array (member (root, "data")) == NULL)
+    return bad_document (error, "\"elements\", \"pipeline\" or \"data\" is missing");
+  return TRUE;
+}
+
+gboolean
+hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force, GError **error)
+{
+  g_autoptr (GError) syntax = NULL;
+  g_autoptr (JsonNode) node = NULL;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && checkpoint != NULL, FALSE);
+  if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                         "a checkpoint is set before the pipeline is started");
+    return FALSE;
+  }
+  node = json_from_string (checkpoint, &syntax);
+  if (node == NULL)
+    return bad_document (error, syntax != NULL ? syntax->message : "it is empty");
+  if (!check_document (as_object (node), error))
+    return FALSE;
+  g_clear_pointer (&pipeline->resume, json_node_unref);
+  pipeline->resume = g_steal_pointer (&node);
+  pipeline->resume_force = force;
+  return TRUE;
+}
+
+/* ---- the pipeline ---- */
+
+static gboolean
+differs (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+static gboolean
+differs (GError **error, const char *format, ...)
+{
+  g_autofree char *what = NULL;
+  va_list args;
+
+  va_start (args, format);
+  what = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "the checkpoint is of another stream: %s", what);
+  return FALSE;
+}
+
+/* FALSE with what differs first */
+static gboolean
+compare_properties (const char *of, JsonObject *then, JsonObject *now, GError **error)
+{
+  g_autoptr (GList) names = now != NULL ? json_object_get_members (now) : NULL;
+
+  for (GList *node = names; node != NULL; node = node->next) {
+    const char *name = node->data, *was = get_string (then, name), *is = get_string (now, name);
+
+    if (was == NULL)
+      return differs (error, "it does not know %s of %s", name, of);
+    if (g_strcmp0 (was, is) != 0)
+      return differs (error, "%s of %s was %s and is %s", name, of, *was != '\0' ? was : "not set",
+                      *is != '\0' ? is : "not set");
+  }
+  return TRUE;
+}
+
+static const char *
+element_at (JsonArray *array, guint index, JsonObject **object)
+{
+  *object = index < json_array_get_length (array) ? as_object (json_array_get_element (array, index))
+                                                  : NULL;
+  return get_string (*object, "element");
+}
+
+/* the order is made by the sources (and mix), what is delivered by the others too */
+static gboolean
+makes_the_order (const char *factory)
+{
+  const HrElementDef *def = hr_registry_find (factory, NULL);
+
+  return def == NULL || def->plans;
+}
+
+static gboolean
+compare_elements (JsonArray *then, JsonArray *now, gboolean force, GError **error)
+{
+  guint n = MAX (json_array_get_length (then), json_array_get_length (now));
+
+  for (guint i = 0; i < n; i++) {
+    JsonObject *was, *is;
+    const char *was_name = element_at (then, i, &was), *is_name = element_at (now, i, &is);
+    g_autoptr (GError) why = NULL;
+
+    if (g_strcmp0 (was_name, is_name) != 0) {
+      differs (&why, "where %s was is %s now", was_name != NULL ? was_name : "nothing",
+               is_name != NULL ? is_name : "nothing");
+    } else if (compare_properties (is_name, as_object (member (was, "properties")),
+                                   as_object (member (is, "properties")), &why)) {
+      continue;
+    }
+    if (force && (is_name == NULL || !makes_the_order (is_name))
+        && (was_name == NULL || !makes_the_order (was_name))) {
+      hr_log ("pipeline", HR_LOG_WARNING, -1, "%s; going on as told", why->message);
+      if (g_strcmp0 (was_name, is_name) != 0)
+        return TRUE; /* what follows has moved */
+      continue;
+    }
+    g_propagate_error (error, g_steal_pointer (&why));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+compare_versions (JsonObject *root, gboolean force, GError **error)
+{
+  const char *version = get_string (root, "headrace");
+
+  if (force || g_strcmp0 (version, HR_VERSION) == 0)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "the checkpoint was written by headrace %s, this is %s, which may deliver other "
+               "bytes; force goes on all the same",
+               version != NULL ? version : "?", HR_VERSION);
+  return FALSE;
+}
+
+static gboolean
+compare_pipelines (HrPipeline *pipeline, JsonObject *root, GError **error)
+{
+  g_autoptr (JsonNode) elements = hr_checkpoint_describe_elements (pipeline);
+  g_autoptr (JsonNode) settings = hr_checkpoint_describe_pipeline (pipeline);
+
+  return compare_versions (root, pipeline->resume_force, error)
+         && compare_properties ("the pipeline", as_object (member (root, "pipeline")),
+                                as_object (settings), error)
+         && compare_elements (as_array (member (root, "elements")), as_array (elements),
+                              pipeline->resume_force, error);
+}
+
+/* ---- the data ---- */
+
+static gboolean
+is_same_object (JsonObject *then, const HrObject *now)
+{
+  const char *etag = get_string (then, "etag");
+
+  return g_strcmp0 (get_string (then, "key"), now->key) == 0 && get_int (then, "size") == now->size
+         && g_strcmp0 (etag, now->etag != NULL ? now->etag : "") == 0;
+}
+
+/* the first object that is not what it was */
+static char *
+name_change (JsonArray *then, const HrPlan *plan)
+{
+  guint n = hr_plan_get_n_objects (plan);
+
+  for (guint i = 0; then != NULL && i < MAX (n, json_array_get_length (then)); i++) {
+    JsonObject *was =
+        i < json_array_get_length (then) ? as_object (json_array_get_element (then, i)) : NULL;
+    const HrObject *is = i < n ? hr_plan_get_object (plan, i) : NULL;
+    gint order = was == NULL ? 1 : is == NULL ? -1 : g_strcmp0 (get_string (was, "key"), is->key);
+
+    if (order < 0)
+      return g_strdup_printf ("%s is not there any more", get_string (was, "key"));
+    if (order > 0)
+      return g_strdup_printf ("%s is new", is->key);
+    if (!is_same_object (was, is))
+      return g_strdup_printf ("%s had %" G_GINT64_FORMAT " bytes and identity %s, and has %" //
+                              G_GINT64_FORMAT " and %s",
+                              is->key, get_int (was, "size"), get_string (was, "etag"), is->size,
+                              is->etag != NULL ? is->etag : "none");
+  }
+  return g_strdup_printf ("of %u objects some have changed", n);
+}
+
+/* no force: what stands where is another thing with other data */
+static gboolean
+check_data (gpointer data, const HrPlan *plan, GError **error)
+{
+  const HrRun *run = data;
+  JsonObject *root = as_object (run->pipeline->resume);
+  JsonObject *then = as_object (json_array_get_element (as_array (member (root, "data")), 0));
+  g_autofree char *change = NULL;
+
+  if (g_strcmp0 (get_string (then, "identity"), hr_plan_get_identity (plan)) == 0)
+    return TRUE;
+  change = name_change (as_array (member (then, "objects")), plan);
+  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+               "the data is not what it was at the checkpoint: %s; a run cannot go on exactly with "
+               "other data",
+               change);
+  return FALSE;
+}
+
+/* ---- where to go on ---- */
+
+static gboolean
+set_start (HrRun *source, JsonObject *root, GError **error)
+{
+  JsonArray *data = as_array (member (root, "data"));
+  JsonObject *then = json_array_get_length (data) == 1
+                         ? as_object (json_array_get_element (data, 0))
+                         : NULL;
+  HrShard *shard = &source->orders.shard;
+  gint64 size = (gint64)hr_shard_step_size (shard);
+  gint64 was = get_int (root, "samples_per_step");
+  JsonNode *drop_last = member (root, "drop_last");
+
+  if (then == NULL)
+    return bad_document (error, "\"data\" does not say of which data");
+  if (was != size)
+    return differs (error,
+                    "a step had %" G_GINT64_FORMAT " samples of all ranks together and has "
+                    "%" G_GINT64_FORMAT ": world x size must stay what it was",
+                    was, size);
+  if (drop_last == NULL || !JSON_NODE_HOLDS_VALUE (drop_last)
+      || json_node_get_boolean (drop_last) != shard->drop_last)
+    return differs (error, "drop-last has changed");
+  source->start = (HrPlanStart){ .epoch = (guint)get_int (root, "epoch"),
+                                 .place = get_int (root, "step") * size,
+                                 .n_lines = get_int (then, "lines"),
+                                 .unit = (guint64)MAX (get_int (then, "unit"), 0),
+                                 .byte = MAX (get_int (then, "byte"), 0),
+                                 .first = MAX (get_int (then, "first"), 0) };
+  source->orders.check_data = check_data;
+  source->orders.check_user = source;
+  return TRUE;
+}
+
+gboolean
+hr_resume_apply (HrPipeline *pipeline, GError **error)
+{
+  JsonObject *root = as_object (pipeline->resume);
+  HrRun *source = NULL;
+
+  if (root == NULL)
+    return TRUE;
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+
+    if (run->element->inputs->len > 0)
+      continue;
+    if (source != NULL || run->orders.shard.group == 0) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "cannot go on from a checkpoint: %s \"%s\" has no order that is known "
+                   "beforehand, or is one of several sources",
+                   run->def->name, run->element->common.name);
+      return FALSE;
+    }
+    source = run;
+  }
+  pipeline->first_step = get_int (root, "steps");
+  return source != NULL && compare_pipelines (pipeline, root, error)
+         && set_start (source, root, error);
+}

@@ -1,0 +1,48 @@
+/* checkpoint.c */
+#include "checkpoint.h"
+#include <stdio.h>
+
+gboolean
+launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume resume, GError **error)
+{
+  g_autofree char *text = NULL;
+  g_autoptr (GError) own = NULL;
+
+  if (resume == LAUNCH_RESUME_NO)
+    return TRUE;
+  if (!g_file_get_contents (file, &text, NULL, &own)) {
+    if (!g_error_matches (own, G_FILE_ERROR, G_FILE_ERROR_NOENT)) {
+      g_propagate_error (error, g_steal_pointer (&own));
+      return FALSE;
+    }
+    fprintf (stderr, "%s: no checkpoint yet, beginning at the first step\n", file);
+    return TRUE;
+  }
+  if (hr_pipeline_resume (pipeline, text, resume == LAUNCH_RESUME_FORCE, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ", file);
+  return FALSE;
+}
+
+gboolean
+launch_checkpoint_write (const char *file, const char *text, GError **error)
+{
+  return g_file_set_contents_full (
+      file, text, -1, G_FILE_SET_CONTENTS_CONSISTENT | G_FILE_SET_CONTENTS_DURABLE, 0666, error);
+}
+
+gboolean
+launch_checkpoint_end (HrPipeline *pipeline, const char *file, GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  g_autofree char *text = hr_pipeline_get_checkpoint (pipeline, NULL, &own);
+
+  /* a run that ended before its first step has nothing to note; the last file stands */
+  if (text == NULL && g_error_matches (own, HR_CORE_ERROR, HR_CORE_ERROR_NO_STEP))
+    return TRUE;
+  if (text == NULL) {
+    g_propagate_error (error, g_steal_pointer (&own));
+    return FALSE;
+  }
+  return launch_checkpoint_write (file, text, error);
+}

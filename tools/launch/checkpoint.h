@@ -1,0 +1,14 @@
+/* checkpoint.h: the file that a run goes on from */
+#pragma once
+#include "headrace.h"
+
+typedef enum { LAUNCH_RESUME_NO, LAUNCH_RESUME_EXACT, LAUNCH_RESUME_FORCE } LaunchResume;
+
+/* before start(): the pipeline shall go on from what @file holds; if there is none, from the
+ * beginning */
+gboolean launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume resume,
+                                 GError **error);
+/* whole or not at all, also if the machine stops */
+gboolean launch_checkpoint_write (const char *file, const char *text, GError **error);
+/* the run is over */
+gboolean launch_checkpoint_end (HrPipeline *pipeline, const char *file, GError **error);
