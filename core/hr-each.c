@@ -52,6 +52,11 @@ hr_each_begin (HrWorker *worker, HrBuffer *in)
   split->n = split->left = hr_list_get_length (list);
   split->failed_at = split->n;
   split->members = g_new0 (HrTensor *, split->n);
+  if (def->cost != NULL) {
+    split->costs = g_new (guint64, split->n);
+    for (guint i = 0; i < split->n; i++)
+      split->costs[i] = def->cost (run->self, sample, i);
+  }
   hr_mutex_init (&split->lock);
   for (guint i = 0; i < split->n; i++) {
     HrTensor *tensor = hr_list_get_tensor (list, i);
@@ -107,6 +112,7 @@ hr_each_member (HrWorker *worker, HrSplit *split, guint index)
     return;
   }
   hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "member %u of %u", index, split->n);
+  out->cost = split->costs != NULL ? split->costs[index] : 0;
   hr_out_take_permit (out);
   if (!run->def->each (run->self, worker->state, split->sample, index, &split->members[index], out,
                        &error)) {
@@ -126,6 +132,8 @@ hr_split_free (HrSplit *split)
   g_clear_error (&split->error);
   hr_mutex_clear (&split->lock);
   g_free (split->members);
+  g_free (split->costs);
+  g_free (split->order);
   g_free (split);
 }
 

@@ -145,6 +145,12 @@ struct _HrElementDef {
   gboolean (*each) (gconstpointer self, gpointer worker, const HrBuffer *sample, guint index,
                     HrTensor **member, HrOut *out, GError **error);
 
+  /* Elements with process or each, parallel: how long the work on @in, or on its member @index,
+   * will take, in any unit that all elements of a plugin share (pixels); 0: not known. Among the
+   * samples of a step the costliest is started first. Called in other threads, before the element's
+   * other functions and after prepare(); must be quick and must not fail. */
+  guint64 (*cost) (gconstpointer self, const HrBuffer *in, guint index);
+
   /* bytes that submit() will probably take, asked for before it is called */
   guint64 (*estimate) (gconstpointer self, gpointer worker, const HrBuffer *in);
   void (*submit) (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticket);

@@ -110,21 +110,25 @@ void
 hr_out_take_permit (HrOut *out)
 {
   HrRun *run = out->worker->run;
+  HrPipeline *pipeline = run->pipeline;
   HrGateWaiter waiter = { .number = out->sample, .amount = 1 };
   HrCond granted;
   gint64 since;
 
   if (!needs_permit (run) || out->has_permit)
     return;
+  if (pipeline->weighs) {
+    waiter.step = hr_steps_get_end (pipeline->steps, out->sample);
+    waiter.cost = run->packer > 0 ? 0 : out->cost; /* rows of one block: as they stand */
+  }
   hr_cond_init (&granted);
   waiter.cond = &granted;
-  if (hr_gate_request (run->pipeline->cpus, &waiter)) {
+  if (hr_gate_request (pipeline->cpus, &waiter)) {
     out->has_permit = TRUE;
   } else {
     since = hr_now ();
     hr_worker_begin_wait (out->worker, HR_WAIT_PERMIT, NULL);
-    out->has_permit =
-        hr_gate_wait (run->pipeline->cpus, &waiter, &run->closed, &run->pipeline->stopping);
+    out->has_permit = hr_gate_wait (pipeline->cpus, &waiter, &run->closed, &pipeline->stopping);
     hr_worker_end_wait (out->worker);
     out->waited_cpu += hr_now () - since;
   }

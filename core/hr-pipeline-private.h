@@ -120,6 +120,7 @@ struct _HrPipeline {
 
   HrGate *memory;
   HrGate *cpus;
+  gboolean weighs; /* an element tells costs */
   HrSteps *steps;
   gint64 skipped[HR_N_DATA_ERRORS];
   gint64 dropped[HR_N_DATA_ERRORS]; /* by an element's policy */
@@ -181,6 +182,7 @@ struct _HrOut {
   guint n_buffers, n_room;
   guint first;            /* where the results of the call at hand begin */
   gint64 sample;          /* in whose name bytes are asked for */
+  guint64 cost;           /* of what is at hand; 0: not known */
   HrOrigin *origin;       /* of the buffer at hand, for errors; borrowed */
   HrReservation *inherit; /* what the outputs of a stamping element hold on to */
   gboolean has_permit;

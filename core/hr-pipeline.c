@@ -536,7 +536,7 @@ pull_from_link (HrRun *run)
     gint64 now;
 
     hr_sink_ask (run);
-    if (hr_link_pop (link, 0, 1, &buffer, &ticket) == 0)
+    if (hr_link_pop (link, 0, 1, &buffer, &ticket, NULL) == 0)
       return NULL;
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);

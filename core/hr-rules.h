@@ -17,7 +17,9 @@ typedef enum {
   HR_WRONG_WAITER_FLAG,        /* a flag instead of a count of waiters */
   HR_WRONG_ASYNC_WINDOW,       /* an asynchronous element has the window of one worker */
   HR_WRONG_PREFETCH_WINDOW,    /* elements behind prefetchqueue have the ordinary window */
-  HR_WRONG_HELD_COUNTS         /* what the trainer holds counts against the budget */
+  HR_WRONG_HELD_COUNTS,        /* what the trainer holds counts against the budget */
+  HR_WRONG_HEAVY_ANYWHERE,     /* the costliest sample first, whatever its step */
+  HR_WRONG_NUMBER_ORDER        /* costs change nothing */
 } HrWrongRule;
 
 #ifdef HR_RULES

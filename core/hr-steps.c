@@ -292,6 +292,23 @@ hr_steps_wake (HrSteps *steps)
   hr_mutex_unlock (&steps->lock);
 }
 
+/* What is in hand ends at a multiple of some sink's group or block, always. */
+gint64
+hr_steps_get_end (HrSteps *steps, gint64 sample)
+{
+  gint64 end = G_MAXINT64;
+
+  if (hr_wrong (HR_WRONG_HEAVY_ANYWHERE))
+    return 0;
+  for (guint i = 0; i < steps->sinks->len; i++) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, i);
+    gint64 size = sink->packer != NULL ? sink->packer->block : sink->group;
+
+    end = MIN (end, (sample / size + 1) * size);
+  }
+  return end;
+}
+
 /* the number of buffers below @number that have left */
 static gint64
 left_below (const Segment *segment, gint64 number)

@@ -47,6 +47,10 @@ gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *close
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 
+/* The first sample that comes into hand later than @sample: those below it and @sample come
+ * together. Where sinks have steps of different size their least common pieces count. No lock. */
+gint64 hr_steps_get_end (HrSteps *steps, gint64 sample);
+
 /* TRUE: a sample of the step in hand. For the gate: locks only a leaf */
 gboolean hr_steps_in_hand (gpointer steps, gint64 sample, guint segment);
 /* sample @sample has left the unordered element that ends @segment */

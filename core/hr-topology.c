@@ -87,6 +87,8 @@ number_links (HrPipeline *pipeline, GError **error)
     for (guint k = 0; k < element->inputs->len; k++) {
       HrLink *in = element->inputs->pdata[k];
 
+      in->weighs = def->cost != NULL && !pipeline->settings.serial;
+      pipeline->weighs |= in->weighs;
       group = MAX (group, in->group);
       raw = raw || in->raw;
       run->packer = MAX (run->packer, in->from->run->packer_out);

@@ -1,6 +1,7 @@
 /* imagedecode.c: the bytes of images become pixels */
 #include "headrace.h"
 #include "decode.h"
+#include "sizing.h"
 
 typedef struct {
   gint exif;
@@ -110,4 +111,5 @@ HR_ELEMENT (
                                        NULL },
     .needs = "images:encoded, batch?", .gives = "images:pixels", .worker_size = sizeof (Worker),
     .props = props, .parallel = HR_PARALLEL_YES, .each_field = "images",
-    .each_names = "image_links", .each = imagedecode_each, .worker_stop = imagedecode_worker_stop)
+    .each_names = "image_links", .each = imagedecode_each, .cost = hr_sizing_get_cost,
+    .worker_stop = imagedecode_worker_stop)

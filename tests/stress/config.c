@@ -121,6 +121,8 @@ add_pool (Maker *maker, char kind)
     g_string_append_c (maker->text, 'd');
   if (maker->may_mix && one_in (maker, 4))
     g_string_append_c (maker->text, 'u');
+  if (one_in (maker, 2))
+    g_string_append_c (maker->text, 'c');
   if (one_in (maker, 3))
     g_string_append_printf (maker->text, "w%d", from_to (maker, 1, 12));
   add_bounds (maker);

@@ -327,11 +327,9 @@ stress_def (const Node *node)
   case 'X':
     return node->light ? &stress_light_cutter_def : &stress_cutter_def;
   case 'P':
-    return node->light    ? &stress_light_pool_def
-           : node->sleeps ? &stress_waiting_pool_def
-                          : &stress_pool_def;
+    return stress_pool_def (node);
   case 'E':
-    return node->sleeps ? &stress_waiting_each_def : &stress_each_def;
+    return stress_each_def (node);
   case 'A':
     return &stress_async_def;
   case 'B':

@@ -71,6 +71,9 @@ parse_flags (Parser *parser, Node *node)
     case 'd':
       node->drops = TRUE;
       break;
+    case 'c':
+      node->costs = TRUE;
+      break;
     case 'x': /* exactly: one at a time, no random times */
       node->sure = TRUE;
       break;

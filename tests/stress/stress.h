@@ -11,8 +11,8 @@
  *   [ a | b ]c two sources and a join: c concat, n any, z zip
  *
  * Letters behind an element: g reserves bytes, s sleeps instead of computing, l light, u unordered,
- * d drops some samples, w<n> window, q<n> queue-items, b<n> queue-bytes, n<n> samples of a source,
- * k<n> nobody goes on before n are at work at once, t<us> time. */
+ * d drops some samples, c tells costs, w<n> window, q<n> queue-items, b<n> queue-bytes, n<n>
+ * samples of a source, k<n> nobody goes on before n are at work at once, t<us> time. */
 #pragma once
 #include "hr-pipeline-private.h"
 #include <stdio.h>
@@ -28,7 +28,7 @@ typedef struct {
   int id;
   char kind;
   gint64 arg;
-  gboolean reserves, sleeps, light, unordered, drops, sure;
+  gboolean reserves, sleeps, light, unordered, drops, sure, costs;
   gint64 window, items, bytes, n, together, time, warm_up;
   gint64 first_id; /* of a source: its samples have their own numbers */
   gboolean behind; /* … a prefetchqueue */
@@ -129,14 +129,22 @@ void stress_record (Node *node, HrBuffer *buffer);
 
 /* elements.c, transforms.c */
 const HrElementDef *stress_def (const Node *node);
-extern const HrElementDef stress_pool_def, stress_waiting_pool_def, stress_light_pool_def,
-    stress_each_def, stress_waiting_each_def, stress_async_def, stress_cutter_def,
-    stress_light_cutter_def;
+const HrElementDef *stress_pool_def (const Node *node);
+const HrElementDef *stress_each_def (const Node *node);
+extern const HrElementDef stress_async_def, stress_cutter_def, stress_light_cutter_def;
+/* of the element, as its properties make it */
+gint64 stress_window (const Node *node);
 void stress_enter (Node *node, HrOut *out);
 void stress_leave (Node *node);
 typedef struct {
   Node *node;
 } Self;
+
+/* choice.c */
+guint64 stress_cost (gconstpointer self, const HrBuffer *in, guint index);
+/* a worker has done with something, and begins with something */
+void stress_note_choice (const Node *node);
+void stress_check_choice (const Node *node, const HrBuffer *in, guint index);
 
 /* graph.c */
 /* FALSE: the text is no graph */
