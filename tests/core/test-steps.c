@@ -258,6 +258,35 @@ test_packer_ahead (void)
   hr_steps_free (steps);
 }
 
+/* samples that come into hand together: pieces of the sinks' steps, a packer's blocks */
+static void
+test_end (void)
+{
+  HrSteps *steps = hr_steps_new ();
+  guint packer;
+
+  hr_steps_add_sink (steps, 6, TRUE, 1);
+  hr_steps_add_sink (steps, 4, TRUE, 1);
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 4);
+  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, 4);
+  g_assert_cmpint (hr_steps_get_end (steps, 4), ==, 6);
+  g_assert_cmpint (hr_steps_get_end (steps, 5), ==, 6);
+  g_assert_cmpint (hr_steps_get_end (steps, 6), ==, 8);
+  g_assert_cmpint (hr_steps_get_end (steps, 8), ==, 12);
+  hr_steps_free (steps);
+
+  steps = hr_steps_new ();
+  packer = hr_steps_add_packer (steps, 512);
+  hr_steps_set_packer (steps, hr_steps_add_sink (steps, 1, TRUE, 1), packer);
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 512);
+  g_assert_cmpint (hr_steps_get_end (steps, 511), ==, 512);
+  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  /* however many rows the blocks make */
+  hr_steps_packed (steps, packer, 7);
+  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  hr_steps_free (steps);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -270,6 +299,7 @@ main (int argc, char **argv)
   g_test_add_func ("/steps/segment-of-batches", test_segment_of_batches);
   g_test_add_func ("/steps/packer", test_packer);
   g_test_add_func ("/steps/packer-ahead", test_packer_ahead);
+  g_test_add_func ("/steps/end", test_end);
   g_test_add_func ("/steps/wait", test_wait);
   return g_test_run ();
 }
