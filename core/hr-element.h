@@ -40,6 +40,27 @@ HrElement *hr_element_get_next (HrElement *element, guint pad);
  */
 HrElement *hr_element_get_previous (HrElement *element, guint pad);
 
+/**
+ * hr_element_is_set:
+ * @property: one of the element's own, not one that every element has
+ *
+ * For check_place() and start(): where another element's value holds unless this one says
+ * otherwise, its default is no word to the contrary.
+ *
+ * Returns: %TRUE if it was set, be it to its default
+ */
+gboolean hr_element_is_set (HrElement *element, const char *property);
+/**
+ * hr_element_get_stop_fd: (skip)
+ *
+ * For start(), where there is no #HrOut yet: what waits there, for a network say, ends with
+ * #HR_CORE_ERROR_STOPPED when this becomes readable.
+ *
+ * Returns: readable (level) once hr_pipeline_stop() was called; -1 if there are no descriptors
+ *   left, and then nothing ends a wait early. It is the pipeline's: do not close it
+ */
+int hr_element_get_stop_fd (HrElement *element);
+
 /* what a call to an element's function may use; valid during the call, only in its thread */
 typedef struct _HrOut HrOut;
 /* one buffer inside an asynchronous element, from submit to hr_ticket_done() */

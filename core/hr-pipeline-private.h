@@ -112,6 +112,7 @@ struct _HrPipeline {
   HrCond changed; /* state, messages */
   HrState state;
   gint stopping;
+  HrBell stop_bell; /* rung by stop(), never hushed; made when somebody asks for it */
   gint failed;
   GError *error;
   GQueue messages;

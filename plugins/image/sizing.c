@@ -67,7 +67,7 @@ value_text (const GValue *value)
   return g_strdup_printf ("%" G_GUINT64_FORMAT, g_value_get_uint64 (value));
 }
 
-/* TRUE: @property of @element is its default, or what @first has */
+/* TRUE: @property of @element was not set, or to what @first has */
 static gboolean
 check_property (HrElement *element, HrElement *first, const char *property, GError **error)
 {
@@ -75,12 +75,10 @@ check_property (HrElement *element, HrElement *first, const char *property, GErr
   g_auto (GValue) own = G_VALUE_INIT, other = G_VALUE_INIT;
   g_autofree char *own_text = NULL, *other_text = NULL;
 
-  if (spec == NULL || find_property (first, property) == NULL)
+  if (spec == NULL || !hr_element_is_set (element, property))
     return TRUE;
   g_value_init (&own, spec->value_type);
   g_object_get_property (G_OBJECT (element), property, &own);
-  if (g_param_value_defaults (spec, &own))
-    return TRUE;
   g_value_init (&other, find_property (first, property)->value_type);
   g_object_get_property (G_OBJECT (first), property, &other);
   own_text = value_text (&own);
