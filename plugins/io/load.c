@@ -105,8 +105,8 @@ load_s3 (const char *uri, const HrS3Settings *settings, const HrHttpOptions *opt
   config = hr_s3_config_new (settings, error);
   if (config == NULL)
     return NULL;
-  memory =
-      load_request (hr_s3_get (config, place.bucket, place.key), options, max_bytes, wake_fd, size, error);
+  memory = load_request (hr_s3_get (config, place.bucket, place.key), options, max_bytes, wake_fd,
+                         size, error);
   hr_s3_config_unref (config);
   return memory;
 }

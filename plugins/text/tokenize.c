@@ -134,9 +134,8 @@ load_vocab (const Tokenize *self, HrElement *element, GError **error)
   HrS3Settings settings = HR_S3_SETTINGS (self);
   HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, 1);
   gsize size;
-  g_autoptr (HrMemory) file =
-      hr_io_load (self->tokenizer, &settings, &options, MOST_VOCAB_BYTES,
-                  hr_element_get_stop_fd (element), &size, error);
+  g_autoptr (HrMemory) file = hr_io_load (self->tokenizer, &settings, &options, MOST_VOCAB_BYTES,
+                                          hr_element_get_stop_fd (element), &size, error);
   HrVocab *vocab;
 
   if (file == NULL)

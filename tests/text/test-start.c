@@ -1,4 +1,5 @@
-/* what happens before and beside the tokens: loading the tokenizer, and image code that never runs */
+/* what happens before and beside the tokens: loading the tokenizer, and image code that never runs
+ */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>

@@ -284,10 +284,11 @@ test_parse_errors (void)
 static void
 test_no_conflict (void)
 {
-  static const char *const texts[]
-      = { "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize max-pixels=70000",
-          "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize ! patchify",
-          "tokenize tokenizer=x max-pixels=16777216 ! imagedecode ! resize max-pixels=16777216" };
+  static const char *const texts[] = {
+    "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize max-pixels=70000",
+    "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize ! patchify",
+    "tokenize tokenizer=x max-pixels=16777216 ! imagedecode ! resize max-pixels=16777216"
+  };
 
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
     g_autofree char *text =
