@@ -135,8 +135,5 @@ HR_ELEMENT (
     .needs = "images:encoded, batch?", .gives = "images:pixels", .shared_size = sizeof (Shared),
     .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
     .each_field = "images", .each_names = "image_links", .each = imagedecode_each,
-    .needs = "images:encoded, batch?", .gives = "images:pixels", .shared_size = sizeof (Shared),
-    .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
-    .each_field = "images", .each_names = "image_links", .each = imagedecode_each,
     .cost = hr_sizing_get_cost, .worker_start = imagedecode_worker_start,
     .worker_stop = imagedecode_worker_stop, .metrics = imagedecode_metrics)

@@ -89,6 +89,7 @@ test_stop_s3 (void)
 static void
 hang_http (const FakeRequest *request, FakeReply *reply, gpointer asked)
 {
+  fake_reply_set_text (reply, "{\"model\":{}}");
   hang (request, reply, "", 0, asked);
 }
 
