@@ -37,7 +37,7 @@ hr_each_begin (HrWorker *worker, HrBuffer *in)
   HrSplit *split;
   HrList *list;
 
-  worker->out->sample = sample->sample;
+  hr_out_begin (worker->out, sample);
   if (def->prepare != NULL
       && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
     end_with_hole (worker, sample, NULL, error);
@@ -104,7 +104,7 @@ hr_each_member (HrWorker *worker, HrSplit *split, guint index)
 
   if (get_failed_at (split) < index || hr_run_is_closed (run))
     return;
-  out->sample = split->sample->sample;
+  hr_out_begin (out, split->sample);
   if (split->members[index] == NULL) {
     set_failed (split, index,
                 g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,

@@ -192,7 +192,9 @@ struct _HrElementDef {
 
   /* batch: how many inputs make one output; packed: 0 */
   guint (*group) (gconstpointer self);
-  /* packed: how many inputs are one block, of which hr_out_end_block() says what became; else 0 */
+  /* packed: how many inputs, skipped ones too, are one block, of which process() makes any number
+   * of rows when it gets the last of them; finish() those of the last block, which may be short. 0:
+   * none of this */
   guint (*block) (gconstpointer self);
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
    * first */
@@ -253,14 +255,6 @@ HrBuffer *hr_out_note_drop (HrOut *out, HrBuffer *buffer, GError *why);
  * the same without a reason.)
  */
 void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
-
-/**
- * hr_out_end_block:
- * @n_rows: buffers pushed for it, in this call and before
- *
- * For elements with a block(): all its inputs have become rows.
- */
-void hr_out_end_block (HrOut *out, guint n_rows);
 
 /**
  * hr_out_alloc:

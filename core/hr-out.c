@@ -31,6 +31,13 @@ hr_out_add (HrOut *out, HrBuffer *buffer)
   out->buffers[out->n_buffers++] = buffer;
 }
 
+void
+hr_out_begin (HrOut *out, const HrBuffer *in)
+{
+  out->sample = in->sample;
+  out->row = in->number;
+}
+
 /**
  * hr_out_push:
  * @buffer: (transfer full): for the next element
@@ -85,15 +92,6 @@ hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
   hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
   hr_buffer_make_hole (buffer, why);
   hr_out_push (out, buffer);
-}
-
-void
-hr_out_end_block (HrOut *out, guint n_rows)
-{
-  HrRun *run = out->worker->run;
-
-  if (run->packer_out > 0 && hr_steps_packed (run->pipeline->steps, run->packer_out - 1, n_rows))
-    hr_gate_pump (run->pipeline->memory);
 }
 
 /* ---- permits ---- */
@@ -192,7 +190,9 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
   /* a source that numbers samples: what it has collected comes first */
   gint64 sample =
       run->def->create != NULL && !run->raw ? out->sample + out->n_buffers : out->sample;
-  HrGateWaiter waiter = { .number = sample, .segment = run->segment, .amount = size };
+  HrGateWaiter waiter = { .number = run->packer > 0 ? out->row : sample,
+                          .segment = run->segment,
+                          .amount = size };
   HrMemory *memory;
   HrCond granted;
   gboolean ok;

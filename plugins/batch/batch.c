@@ -170,7 +170,6 @@ pack_block (const Batch *self, State *state, HrOut *out, GError **error)
     if (!push_row (state, samples, rows, row, out, error))
       return FALSE;
   __atomic_store_n (&state->rows, state->rows + n_rows, __ATOMIC_RELAXED);
-  hr_out_end_block (out, n_rows);
   return TRUE;
 }
 

@@ -334,6 +334,8 @@ stress_def (const Node *node)
     return &stress_async_def;
   case 'B':
     return &batch_def;
+  case 'G':
+    return &stress_packer_def;
   case 'Q':
     return &prefetch_def;
   case 'T':

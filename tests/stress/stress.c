@@ -92,6 +92,9 @@ static const char *const rules[] = { "right",
                                      "held-counts",
                                      "heavy-anywhere",
                                      "number-order",
+                                     "rows-are-groups",
+                                     "empty-block",
+                                     "block-of-rows",
                                      NULL };
 
 static gboolean

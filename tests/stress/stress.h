@@ -5,7 +5,7 @@
  *   S source   R<k> source of blocks of up to k samples   X<workers> cuts blocks into samples
  *   U source that the program pushes into
  *   P<workers> pool   E<workers> each member of a list   A<transfers> asynchronous
- *   B<size> batch     Q<ahead> prefetchqueue (w<n>: warm-up)
+ *   B<size> batch     G<block> packer: rows of blocks     Q<ahead> prefetchqueue (w<n>: warm-up)
  *   K trainer         L sink that the program pulls
  *   ( a | b ) tee and join, zip      { a | b } tee into two ends
  *   [ a | b ]c two sources and a join: c concat, n any, z zip
@@ -21,22 +21,26 @@
 #define MAX_SINKS 4
 
 typedef struct _Run Run;
+typedef struct _Node Node;
 
 /* an element of the graph, and what its calls count */
-typedef struct {
+struct _Node {
   Run *run;
   int id;
   char kind;
   gint64 arg;
   gboolean reserves, sleeps, light, unordered, drops, sure, costs;
   gint64 window, items, bytes, n, together, time, warm_up;
-  gint64 first_id; /* of a source: its samples have their own numbers */
-  gboolean behind; /* … a prefetchqueue */
+  gint64 first_id;      /* of a source: its samples have their own numbers */
+  gboolean behind;      /* … a prefetchqueue */
+  struct _Node *packer; /* whose rows it gets; NULL: no packer's */
+  GHashTable
+      *row_bytes; /* of a packer: id → bytes reserved behind it in a row's name, serial run only */
   int sink;
   HrElement *element;
   /* atomic */
   gint inside, most_inside;
-} Node;
+};
 
 typedef enum {
   STOP_NEVER,
@@ -127,11 +131,12 @@ void stress_note_bytes (Node *node, gint64 id, gsize bytes);
 /* a sample reaches a sink */
 void stress_record (Node *node, HrBuffer *buffer);
 
-/* elements.c, transforms.c */
+/* elements.c, transforms.c, packer.c */
 const HrElementDef *stress_def (const Node *node);
 const HrElementDef *stress_pool_def (const Node *node);
 const HrElementDef *stress_each_def (const Node *node);
-extern const HrElementDef stress_async_def, stress_cutter_def, stress_light_cutter_def;
+extern const HrElementDef stress_async_def, stress_cutter_def, stress_light_cutter_def,
+    stress_packer_def;
 /* of the element, as its properties make it */
 gint64 stress_window (const Node *node);
 void stress_enter (Node *node, HrOut *out);
