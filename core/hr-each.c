@@ -12,17 +12,82 @@ member_name (const HrRun *run, const HrBuffer *sample, guint index)
                                                              : NULL;
 }
 
-static void
-end_with_hole (HrWorker *worker, HrBuffer *sample, const char *member, GError *error)
+/* ---- what fails ---- */
+
+/* Item @index of a batch's list belongs to which of its samples? Ranges as batch has them: over all
+ * samples, or over those that have not been skipped. The first that is left, if there are none. */
+static HrBuffer *
+find_owner (const HrBuffer *batch, const char *field, guint index)
 {
+  g_autofree char *own = g_strconcat (field, "_cu", NULL);
+  HrTensor *ranges = hr_buffer_get_tensor (batch, own);
+  guint n = hr_buffer_get_n_members (batch), n_left = 0, range = 0;
+  HrBuffer *first = NULL;
+  const gint32 *cu;
+  gboolean all;
+
+  if (ranges == NULL)
+    ranges = hr_buffer_get_tensor (batch, "image_cu");
+  for (guint i = n; i-- > 0;)
+    if (!(hr_buffer_get_member (batch, i)->flags & HR_BUFFER_HOLE)) {
+      first = hr_buffer_get_member (batch, i);
+      n_left++;
+    }
+  if (ranges == NULL)
+    return first;
+  all = hr_tensor_get_dim (ranges, 0) != (gint64)n_left + 1;
+  cu = hr_tensor_get_data (ranges);
+  for (guint i = 0; i < n && (gint64)range + 1 < hr_tensor_get_dim (ranges, 0); i++) {
+    HrBuffer *member = hr_buffer_get_member (batch, i);
+
+    if (!all && (member->flags & HR_BUFFER_HOLE))
+      continue;
+    if ((gint64)index >= cu[range] && (gint64)index < cu[range + 1])
+      return member;
+    range++;
+  }
+  return first;
+}
+
+/* A batch goes with one bad member: each of the other samples is told and counted, too. FALSE: the
+ * run ends */
+static gboolean
+lose_others (HrWorker *worker, const HrBuffer *batch, const HrBuffer *owner, const GError *why)
+{
+  for (guint i = 0; i < hr_buffer_get_n_members (batch); i++) {
+    const HrBuffer *member = hr_buffer_get_member (batch, i);
+    GError *lost = NULL, *hole = NULL;
+
+    if (member == owner || (member->flags & HR_BUFFER_HOLE))
+      continue;
+    hr_set_data_error (&lost, (HrDataError)why->code, "goes with the batch that it is in: %s",
+                       why->message);
+    if (!hr_fault (worker->run, hr_buffer_get_origin (member), NULL, lost, &hole))
+      return FALSE;
+    g_error_free (hole);
+  }
+  return TRUE;
+}
+
+/* @index: of the member that failed, or none: prepare() did */
+static void
+end_with_hole (HrWorker *worker, HrBuffer *sample, guint index, GError *error)
+{
+  HrRun *run = worker->run;
+  g_autofree char *name = g_strdup (member_name (run, sample, index));
+  const HrBuffer *owner = hr_buffer_get_n_members (sample) > 0
+                              ? find_owner (sample, run->def->each_field, index)
+                              : sample;
   GError *why = NULL;
 
   if (error == NULL)
     error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
-  if (hr_fault (worker->run, hr_buffer_get_origin (sample), member, error, &why)) {
+  if (hr_fault (run, owner != NULL ? hr_buffer_get_origin (owner) : NULL, name, error, &why)
+      && lose_others (worker, sample, owner, why)) {
     hr_buffer_make_hole (sample, why);
     hr_out_add (worker->out, sample);
   } else {
+    g_clear_error (&why);
     hr_buffer_unref (sample);
   }
 }
@@ -40,7 +105,7 @@ hr_each_begin (HrWorker *worker, HrBuffer *in)
   hr_out_begin (worker->out, sample);
   if (def->prepare != NULL
       && !def->prepare (run->self, worker->state, sample, worker->out, &error)) {
-    end_with_hole (worker, sample, NULL, error);
+    end_with_hole (worker, sample, G_MAXUINT, error);
     return NULL;
   }
   list = hr_buffer_get_list (sample, def->each_field);
@@ -144,9 +209,7 @@ hr_each_end (HrWorker *worker, HrSplit *split)
   HrBuffer *sample = g_steal_pointer (&split->sample);
 
   if (split->error != NULL) {
-    g_autofree char *name = g_strdup (member_name (run, sample, split->failed_at));
-
-    end_with_hole (worker, sample, name, g_steal_pointer (&split->error));
+    end_with_hole (worker, sample, split->failed_at, g_steal_pointer (&split->error));
   } else if (hr_run_is_closed (run)) { /* members were left out */
     hr_buffer_unref (sample);
   } else {

@@ -447,6 +447,12 @@ hr_element_def_check (const HrElementDef *def, GError **error)
     return unsound (def, error, "each and each_field go together");
   if ((def->submit != NULL) != (def->poll != NULL))
     return unsound (def, error, "submit and poll go together");
+  if (def->block != NULL
+      && (def->process == NULL || def->group == NULL || !def->takes_holes
+          || def->parallel != HR_PARALLEL_NO))
+    return unsound (def, error,
+                    "block wants process, group and takes_holes, and one worker: it counts every "
+                    "sample, in order");
   for (const HrProp *prop = def->props; prop != NULL && prop->field != NULL; prop++) {
     g_autoptr (GError) wrong = NULL;
 

@@ -128,6 +128,8 @@ struct _HrElementDef {
   const char *needs;
   const char *gives;
   const char *takes;
+  /* what else must arrive, as the properties are; may say %NULL */
+  const char *(*needs_of) (gconstpointer self);
 
   gsize self_size;
   gsize shared_size;

@@ -206,7 +206,7 @@ prefetch_lookahead (gconstpointer self, guint *steps, guint64 *bytes, guint *war
 {
   const Node *node = node_of (self);
 
-  *steps = (guint)node->arg;
+  *steps = (guint)__atomic_load_n (&node->arg, __ATOMIC_RELAXED); /* live */
   *bytes = 0;
   *warm_up = (guint)node->warm_up;
 }

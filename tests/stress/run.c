@@ -76,6 +76,10 @@ change_something (Run *run, GRand *rand)
   default:
     if (strchr ("PEX", node->kind) != NULL)
       change (rand, node->element, "workers", 1, 8);
+    if (node->kind == 'Q') { /* how far it works ahead; any live change makes the core look */
+      __atomic_store_n (&node->arg, g_rand_int_range (rand, 1, 7), __ATOMIC_RELAXED);
+      change (rand, node->element, "queue-items", 1, 8);
+    }
   }
 }
 

@@ -436,6 +436,7 @@ test_examples (void)
   g_assert_true (g_file_set_contents ("a.png", image, (gssize)size, NULL));
   hr_harness_run_examples ("tokenize");
   hr_harness_run_examples ("patchify");
+  hr_harness_run_examples ("batch");
   g_unlink ("train.jsonl");
   g_unlink ("tokenizer.json");
   g_unlink ("a.png");
