@@ -27,8 +27,7 @@ static GPtrArray *
 pick (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, HrPackSize *sizes, HrOut *out,
       GError **error)
 {
-  g_autoptr (GPtrArray) picked
-      = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
+  g_autoptr (GPtrArray) picked = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
 
   for (guint i = 0; i < block->len; i++) {
     const HrBuffer *sample = block->pdata[i];
@@ -77,7 +76,8 @@ hr_rows_make (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, Hr
   samples = pick (block, limits, form, sizes, out, error);
   if (samples == NULL)
     return NULL;
-  n_rows = hr_pack_block (sizes, samples->len, limits->max_tokens, limits->max_image_tokens, row_of);
+  n_rows =
+      hr_pack_block (sizes, samples->len, limits->max_tokens, limits->max_image_tokens, row_of);
   for (guint row = 0; row < n_rows; row++)
     g_ptr_array_add (rows, hr_buffer_new ());
   for (guint i = 0; i < samples->len; i++)

@@ -1,8 +1,8 @@
 /* tokens.c: the form of what a sample holds for each of its tokens */
 #include "tokens.h"
 
-const char *const hr_token_fields[HR_N_TOKEN_FIELDS]
-    = { "input_ids", "labels", "attention_mask", "mm_token_type_ids", "position_ids" };
+const char *const hr_token_fields[HR_N_TOKEN_FIELDS] = { "input_ids", "labels", "attention_mask",
+                                                         "mm_token_type_ids", "position_ids" };
 
 /* ---- from upstream ---- */
 
@@ -13,8 +13,7 @@ find_upstream (HrElement *element, const char *property)
   HrElement *previous;
 
   for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
-    GParamSpec *spec
-        = g_object_class_find_property (G_OBJECT_GET_CLASS (previous), property);
+    GParamSpec *spec = g_object_class_find_property (G_OBJECT_GET_CLASS (previous), property);
     HrElement *found = spec != NULL ? previous : find_upstream (previous, property);
 
     if (found != NULL)

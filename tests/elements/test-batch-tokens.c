@@ -500,8 +500,8 @@ test_bad_samples (void)
     { { .length = 2, .slim = TRUE }, "*\"input_ids\" is not the int64 ?length?*2 input_ids*" },
     { { .length = 2, .planes = 4 }, "*\"position_ids\" is not the int64 ?rows, length?*" },
   };
-  static const char *const elements[]
-      = { "batch mode=padded size=2", "batch mode=packed pack-window=2", NULL };
+  static const char *const elements[] = { "batch mode=padded size=2",
+                                          "batch mode=packed pack-window=2", NULL };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     for (guint k = 0; elements[k] != NULL; k++) {
@@ -519,9 +519,8 @@ test_bad_samples (void)
 static void
 test_uneven (void)
 {
-  static const char *const patterns[]
-      = { "*\"labels\" is not the int64*each of its 3 input_ids*",
-          "*\"pixel_values\" do not go together*", NULL };
+  static const char *const patterns[] = { "*\"labels\" is not the int64*each of its 3 input_ids*",
+                                          "*\"pixel_values\" do not go together*", NULL };
 
   for (guint i = 0; patterns[i] != NULL; i++) {
     HrHarness *harness = hr_harness_new ("batch mode=packed pack-window=2", 1);
@@ -553,7 +552,8 @@ test_refused (void)
     { "appsrc ! batch max-tokens=7 ! fakesink", "*max-tokens does nothing in mode=list*" },
     { "appsrc ! batch mode=padded max-tokens=7 ! fakesink",
       "*max-tokens does nothing in mode=padded*tokenize max-length*" },
-    { "appsrc ! batch mode=padded max-image-tokens=7 ! fakesink", "*max-image-tokens does nothing*" },
+    { "appsrc ! batch mode=padded max-image-tokens=7 ! fakesink",
+      "*max-image-tokens does nothing*" },
     { "appsrc ! batch mode=padded pack-window=7 ! fakesink", "*pack-window does nothing*" },
     { "fakesrc ! batch mode=padded ! fakesink", "*\"batch\" needs input_ids*tokenize*" },
     { "fakesrc ! batch mode=packed ! fakesink", "*\"batch\" needs input_ids*tokenize*" },
@@ -581,8 +581,8 @@ static void
 test_defaults (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (HrPipeline) pipeline
-      = hr_parse_launch ("appsrc ! batch mode=packed size=32 drop-last=false ! fakesink", &error);
+  g_autoptr (HrPipeline) pipeline =
+      hr_parse_launch ("appsrc ! batch mode=packed size=32 drop-last=false ! fakesink", &error);
 
   g_assert_no_error (error);
   g_assert_nonnull (pipeline);

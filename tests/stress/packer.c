@@ -2,7 +2,7 @@
 #include "stress.h"
 #include <string.h>
 
-enum { SALT_ROWS = 200, SALT_ROW, SALT_LEFT_OUT };
+enum { SALT_ROWS = 300, SALT_ROW, SALT_LEFT_OUT };
 
 #define MOST_ROWS 5
 
