@@ -119,7 +119,9 @@ ask_for (HrTicket *ticket, guint64 bytes)
   HrRun *run = async->worker->run;
 
   ticket->waiter = (HrGateWaiter){
-    .number = ticket->like.sample >= 0 ? ticket->like.sample : hr_run_get_next (run),
+    .number = run->packer > 0            ? ticket->like.number
+              : ticket->like.sample >= 0 ? ticket->like.sample
+                                         : hr_run_get_next (run),
     .segment = run->segment,
     .amount = bytes,
     .bell = &run->bell,

@@ -156,11 +156,25 @@ note_problem (Walk *walk, HrElement *element, HrFieldSet *set, GArray *needs)
   g_array_append_val (walk->problems, problem);
 }
 
+static GArray *
+needs_of (const HrElement *element)
+{
+  const HrElementDef *def = element->def;
+  GArray *needs = hr_field_specs (def->needs);
+
+  if (def->needs_of != NULL) {
+    g_autoptr (GArray) more = hr_field_specs (def->needs_of (element->self));
+
+    g_array_append_vals (needs, more->data, more->len);
+  }
+  return needs;
+}
+
 static gboolean
 walk_element (Walk *walk, HrElement *element, GError **error)
 {
   const HrElementDef *def = element->def;
-  g_autoptr (GArray) needs = hr_field_specs (def->needs);
+  g_autoptr (GArray) needs = needs_of (element);
   HrFieldSet *set;
 
   if (element->inputs->len == 0)

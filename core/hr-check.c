@@ -282,6 +282,39 @@ check_unordered (HrCheck *check, GError **error)
   return TRUE;
 }
 
+/* How many rows a block makes is known when it is packed: behind it nothing can be calculated with
+ * numbers, and no two streams have equal ones. */
+static gboolean
+check_rows (HrCheck *check, GError **error)
+{
+  g_autofree HrElement **packers = g_new0 (HrElement *, check->n + 1);
+
+  for (guint k = 0; k < check->n; k++) {
+    HrElement *element = check->order[k];
+    const HrElementDef *def = element->def;
+    const char *label = hr_check_label (check, element);
+    guint at = element->index;
+
+    for (guint pad = 0; pad < element->inputs->len && packers[at] == NULL; pad++)
+      packers[at] = packers[((HrLink *)g_ptr_array_index (element->inputs, pad))->from->index];
+    if (packers[at] != NULL && (def->group != NULL || def->merge != NULL))
+      return hr_check_fail (check, element, HR_PARSE_ERROR_CONFLICT, error,
+                            "\"%s\" cannot stand behind the packed rows of \"%s\": they have no "
+                            "numbers by which it could put them together\nput it before \"%s\"",
+                            label, hr_check_label (check, packers[at]),
+                            hr_check_label (check, packers[at]));
+    if (packers[at] != NULL && !element->common.ordered && !is_sink (def))
+      return hr_check_fail (
+          check, element, HR_PARSE_ERROR_CONFLICT, error,
+          "\"%s\" with ordered=false behind the packed rows of \"%s\": they would "
+          "have no position any more\nleave ordered=false out",
+          label, hr_check_label (check, packers[at]));
+    if (def->block != NULL && def->block (element->self) > 0)
+      packers[at] = element;
+  }
+  return TRUE;
+}
+
 static gboolean
 check_all (HrCheck *check, GError **error)
 {
@@ -291,7 +324,7 @@ check_all (HrCheck *check, GError **error)
     if (!check_properties (check, hr_pipeline_get_nth_element (check->pipeline, i), error))
       return FALSE;
   return check_pullable (check, error) && check_unordered (check, error)
-         && hr_check_fields (check, error);
+         && check_rows (check, error) && hr_check_fields (check, error);
 }
 
 gboolean

@@ -6,8 +6,11 @@
 struct _HrSplit {
   HrBuffer *sample; /* without the list; read-only while members are worked on */
   gint64 ticket;
+  gint64 step;        /* as in HrLinkItem */
   guint n;            /* members */
-  guint next;         /* the first that nobody has taken; under the link's lock */
+  guint64 *costs;     /* of the members; NULL: the element does not tell them */
+  guint *order;       /* in which they are taken; NULL: as they stand */
+  guint next;         /* the first in that order that nobody has taken; under the link's lock */
   guint left;         /* not finished yet; under the link's lock */
   HrTensor **members; /* what they have become */
   HrMutex lock;       /* failed_at, error */
@@ -23,9 +26,3 @@ void hr_each_end (HrWorker *worker, HrSplit *split);
 /* the three, one after the other, by one worker */
 void hr_each_all (HrWorker *worker, HrBuffer *in);
 void hr_split_free (HrSplit *split);
-
-/* hr-order.c: several workers. Offers all members but the first to the others. */
-void hr_link_offer_split (HrLink *link, HrSplit *split);
-HrSplit *hr_link_take_split (HrLink *link, guint *index);
-/* one member is done; TRUE: it was the last */
-gboolean hr_link_split_done (HrLink *link, HrSplit *split);

@@ -26,6 +26,7 @@ struct _HrElement {
   GObject parent_instance;
   const HrElementDef *def;
   gpointer self; /* the element's own struct, def->self_size bytes */
+  gboolean *set; /* by row of def->props: somebody has set it, be it to its default */
   HrCommon common;
   HrPipeline *pipeline; /* not owned; NULL until added */
   guint index;          /* in the pipeline */

@@ -67,6 +67,14 @@ may_set (HrElement *element, const HrProp *prop, const char **why)
   return *why == NULL;
 }
 
+/* before the run only, so without a lock */
+static void
+note_set (HrElement *element, const HrProp *prop)
+{
+  if (owner_of (element, prop) == element->self && !is_frozen (element))
+    element->set[prop - element->def->props] = TRUE;
+}
+
 /* what the types of the common properties do not check */
 static gboolean
 check_common (const HrProp *prop, const char *value, HrParseError *code, char **why)
@@ -119,6 +127,7 @@ set_value (HrElement *element, const HrProp *prop, const GValue *value)
     return;
   }
   hr_prop_set_value (owner_of (element, prop), prop, value);
+  note_set (element, prop);
   changed (element, prop);
 }
 
@@ -162,6 +171,7 @@ element_finalize (GObject *object)
 
   hr_props_clear (element->self, element->def->props);
   g_free (element->self);
+  g_free (element->set);
   hr_props_clear (&element->common, hr_common_props);
   g_ptr_array_unref (element->inputs);
   g_ptr_array_unref (element->outputs);
@@ -198,8 +208,12 @@ static void
 element_init (GTypeInstance *instance, gpointer klass)
 {
   HrElement *element = (HrElement *)instance;
+  guint n_props = 0;
 
   element->def = ((HrElementClass *)klass)->def;
+  while (element->def->props != NULL && element->def->props[n_props].field != NULL)
+    n_props++;
+  element->set = g_new0 (gboolean, n_props + 1);
   element->self = g_malloc0 (MAX (element->def->self_size, 1));
   hr_props_init (element->self, element->def->props);
   hr_props_init (&element->common, hr_common_props);
@@ -303,9 +317,19 @@ gboolean
 hr_element_try_string (HrElement *element, const HrProp *prop, const char *value,
                        HrParseError *code, char **why)
 {
-  if (!check_common (prop, value, code, why))
+  if (!check_common (prop, value, code, why)
+      || !hr_prop_try_string (owner_of (element, prop), prop, value, code, why))
     return FALSE;
-  return hr_prop_try_string (owner_of (element, prop), prop, value, code, why);
+  note_set (element, prop);
+  return TRUE;
+}
+
+gboolean
+hr_element_is_set (HrElement *element, const char *property)
+{
+  const HrProp *prop = hr_props_find (element->def->props, property);
+
+  return prop != NULL && element->set[prop - element->def->props];
 }
 
 const char *
@@ -423,6 +447,12 @@ hr_element_def_check (const HrElementDef *def, GError **error)
     return unsound (def, error, "each and each_field go together");
   if ((def->submit != NULL) != (def->poll != NULL))
     return unsound (def, error, "submit and poll go together");
+  if (def->block != NULL
+      && (def->process == NULL || def->group == NULL || !def->takes_holes
+          || def->parallel != HR_PARALLEL_NO))
+    return unsound (def, error,
+                    "block wants process, group and takes_holes, and one worker: it counts every "
+                    "sample, in order");
   for (const HrProp *prop = def->props; prop != NULL && prop->field != NULL; prop++) {
     g_autoptr (GError) wrong = NULL;
 

@@ -40,6 +40,27 @@ HrElement *hr_element_get_next (HrElement *element, guint pad);
  */
 HrElement *hr_element_get_previous (HrElement *element, guint pad);
 
+/**
+ * hr_element_is_set:
+ * @property: one of the element's own, not one that every element has
+ *
+ * For check_place() and start(): where another element's value holds unless this one says
+ * otherwise, its default is no word to the contrary.
+ *
+ * Returns: %TRUE if it was set, be it to its default
+ */
+gboolean hr_element_is_set (HrElement *element, const char *property);
+/**
+ * hr_element_get_stop_fd: (skip)
+ *
+ * For start(), where there is no #HrOut yet: what waits there, for a network say, ends with
+ * #HR_CORE_ERROR_STOPPED when this becomes readable.
+ *
+ * Returns: readable (level) once hr_pipeline_stop() was called; -1 if there are no descriptors
+ *   left, and then nothing ends a wait early. It is the pipeline's: do not close it
+ */
+int hr_element_get_stop_fd (HrElement *element);
+
 /* what a call to an element's function may use; valid during the call, only in its thread */
 typedef struct _HrOut HrOut;
 /* one buffer inside an asynchronous element, from submit to hr_ticket_done() */
@@ -107,6 +128,8 @@ struct _HrElementDef {
   const char *needs;
   const char *gives;
   const char *takes;
+  /* what else must arrive, as the properties are; may say %NULL */
+  const char *(*needs_of) (gconstpointer self);
 
   gsize self_size;
   gsize shared_size;
@@ -146,6 +169,12 @@ struct _HrElementDef {
   gboolean (*each) (gconstpointer self, gpointer worker, const HrBuffer *sample, guint index,
                     HrTensor **member, HrOut *out, GError **error);
 
+  /* Elements with process or each, parallel: how long the work on @in, or on its member @index,
+   * will take, in any unit that all elements of a plugin share (pixels); 0: not known. Among the
+   * samples of a step the costliest is started first. Called in other threads, before the element's
+   * other functions and after prepare(); must be quick and must not fail. */
+  guint64 (*cost) (gconstpointer self, const HrBuffer *in, guint index);
+
   /* bytes that submit() will probably take, asked for before it is called */
   guint64 (*estimate) (gconstpointer self, gpointer worker, const HrBuffer *in);
   void (*submit) (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticket);
@@ -168,7 +197,9 @@ struct _HrElementDef {
   guint (*group) (gconstpointer self);
   /* batch: a last one that is not full is not made */
   gboolean (*drop_last) (gconstpointer self);
-  /* packed: how many inputs are one block, of which hr_out_end_block() says what became; else 0 */
+  /* packed: how many inputs, skipped ones too, are one block, of which process() makes any number
+   * of rows when it gets the last of them; finish() those of the last block, which may be short. 0:
+   * none of this */
   guint (*block) (gconstpointer self);
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
    * first */
@@ -236,14 +267,6 @@ void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
  * A place of the order without a sample: fills up the last step of an epoch. A hole takes it.
  */
 void hr_out_pad (HrOut *out, guint epoch, gint64 place);
-
-/**
- * hr_out_end_block:
- * @n_rows: buffers pushed for it, in this call and before
- *
- * For elements with a block(): all its inputs have become rows.
- */
-void hr_out_end_block (HrOut *out, guint n_rows);
 
 /**
  * hr_out_alloc:

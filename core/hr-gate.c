@@ -71,6 +71,10 @@ comes_before (const HrGateWaiter *a, const HrGateWaiter *b)
 {
   if (a->segment != b->segment)
     return a->segment > b->segment;
+  if (a->step != b->step)
+    return a->step < b->step;
+  if (a->cost != b->cost)
+    return a->cost > b->cost;
   return a->number <= b->number;
 }
 

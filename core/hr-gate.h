@@ -10,6 +10,9 @@ typedef struct _HrGateWaiter HrGateWaiter;
 struct _HrGateWaiter {
   gint64 number; /* of the sample; the lowest waiter is served first */
   guint segment; /* see hr-steps.h; later ones are served first */
+  /* permits, where costs are known: the lowest step, in it the costliest, then the number counts */
+  gint64 step;
+  guint64 cost;
   guint64 amount;
   HrCond *cond;
   HrBell *bell;

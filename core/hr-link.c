@@ -1,5 +1,5 @@
 /* hr-link.c: the queue; hr-order.c has the tickets */
-#include "hr-each.h"
+#include "hr-choice.h"
 
 HrLink *
 hr_link_new (HrElement *from, guint from_pad, HrElement *to, guint to_pad)
@@ -41,11 +41,14 @@ hr_element_get_previous (HrElement *element, guint pad)
   return ((HrLink *)element->inputs->pdata[pad])->from;
 }
 
+/* those before it move up */
 static HrLinkItem
-take_item (HrLink *link)
+take_item (HrLink *link, guint index)
 {
-  HrLinkItem item = link->ring[link->head];
+  HrLinkItem item = *hr_link_get_item (link, index);
 
+  for (guint i = index; i > 0; i--)
+    *hr_link_get_item (link, i) = *hr_link_get_item (link, i - 1);
   link->head = (link->head + 1) & (link->ring_size - 1);
   link->count--;
   link->bytes -= item.bytes;
@@ -56,7 +59,7 @@ void
 hr_link_drain (HrLink *link)
 {
   while (link->count > 0)
-    hr_buffer_unref (take_item (link).buffer);
+    hr_buffer_unref (take_item (link, 0).buffer);
   for (guint i = 0; i < link->n_slots; i++) {
     for (guint k = 0; k < link->slots[i].n_buffers; k++)
       hr_buffer_unref (link->slots[i].buffers[k]);
@@ -95,7 +98,7 @@ grow_ring (HrLink *link)
   HrLinkItem *ring = g_new (HrLinkItem, link->ring_size * 2);
 
   for (guint i = 0; i < link->count; i++)
-    ring[i] = link->ring[(link->head + i) & (link->ring_size - 1)];
+    ring[i] = *hr_link_get_item (link, i);
   g_free (link->ring);
   link->ring = ring;
   link->ring_size *= 2;
@@ -107,6 +110,7 @@ static void
 accept (HrLink *link, HrBuffer *buffer, gsize bytes)
 {
   HrPipeline *pipeline = link->from->pipeline;
+  HrLinkItem *item;
 
   if (link->stamp != HR_STAMP_KEEP) {
     gint64 before = buffer->sample;
@@ -125,8 +129,10 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
   }
   if (link->count == link->ring_size)
     grow_ring (link);
-  link->ring[(link->head + link->count) & (link->ring_size - 1)] = (HrLinkItem){ buffer, bytes };
-  link->count++;
+  item = hr_link_get_item (link, link->count++);
+  *item = (HrLinkItem){ buffer, bytes, link->accepted++ };
+  if (link->weighs)
+    hr_link_weigh (link, item);
   link->bytes += bytes;
   hr_rule_check (link->count == 1
                      || (link->count <= link->max_items && link->bytes <= link->max_bytes),
@@ -361,7 +367,7 @@ hr_link_close (HrLink *link)
   }
   link->closed = TRUE;
   while (link->count > 0)
-    g_queue_push_tail (&dropped, take_item (link).buffer);
+    g_queue_push_tail (&dropped, take_item (link, 0).buffer);
   hr_mutex_unlock (&link->lock);
   hr_cond_broadcast (&link->not_full);
   g_queue_clear_full (&dropped, (GDestroyNotify)hr_buffer_unref);
@@ -444,13 +450,14 @@ unlock_and_tell_producer (HrLink *link)
     hr_bell_ring (&link->from->run->bell);
 }
 
-/* may the next item be popped, by its place in the order */
-static gboolean
-window_has_room (const HrLink *link, guint64 window)
+gboolean
+hr_link_window_has (HrLink *link, guint index, guint64 window)
 {
-  if (link->popped == link->emitted)
+  gint64 ticket = hr_link_get_item (link, index)->ticket;
+
+  if (ticket <= link->emitted)
     return TRUE; /* the head is never held up */
-  return (guint64)(link->popped - link->emitted) < window && link->slot_bytes <= link->max_bytes;
+  return (guint64)(ticket - link->emitted) < window && link->slot_bytes <= link->max_bytes;
 }
 
 static gboolean
@@ -471,40 +478,60 @@ may_help (const HrLink *link)
   return link->to->def->each != NULL && link->popped != link->emitted;
 }
 
+/* with the lock: the item that is chosen and, where it is the first, up to @max in a row */
+static guint
+take_run (HrLink *link, guint index, guint max, guint64 window, HrBuffer **items, gint64 *ticket)
+{
+  gsize bytes = 0;
+  guint n = 0;
+
+  *ticket = hr_link_get_item (link, index)->ticket;
+  do {
+    HrLinkItem item = take_item (link, index);
+
+    items[n++] = item.buffer;
+    bytes += item.bytes;
+    link->popped = MAX (link->popped, item.ticket + 1);
+  } while (n < max && link->count > 0 && hr_link_get_item (link, 0)->ticket == *ticket + n
+           && hr_link_window_has (link, 0, window) && bytes <= link->max_bytes / 4);
+  return n;
+}
+
 guint
-hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket)
+hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket,
+             HrMember *member)
 {
   HrRun *run = link->to->run;
   guint n = 0;
-  gsize bytes = 0;
 
   hr_stall ();
   hr_mutex_lock (&link->lock);
   for (;;) {
     guint64 window = hr_run_get_window (run);
+    guint n_workers = hr_run_get_n_workers (run), index = 0;
+    gboolean may_pop = worker < n_workers && link->count > 0 && is_warm (link)
+                       && hr_link_window_has (link, 0, window);
+    HrSplit *split = NULL;
 
     if (hr_run_is_closed (run) || (link->ended && link->count == 0 && !may_help (link)))
       break;
-    if (link->splits.length > 0) {
+    if (link->weighs && n_workers > 1)
+      split = hr_link_choose (link, window, may_pop, &index);
+    else
+      split = g_queue_peek_head (&link->splits);
+    if (split != NULL) {
+      *member = hr_link_take_member (link, split);
       hr_mutex_unlock (&link->lock);
-      return HR_POP_SPLIT;
+      return HR_POP_MEMBER;
     }
     /* One too many since workers was lowered. Not before the members are taken: those who stay may
      * all wait for bytes of later samples. */
-    if (worker >= hr_run_get_n_workers (run)) {
+    if (worker >= n_workers) {
       hr_cond_wait (&link->parked, &link->lock);
       continue;
     }
-    if (link->count > 0 && is_warm (link) && window_has_room (link, window)) {
-      *ticket = link->popped;
-      do {
-        HrLinkItem item = take_item (link);
-
-        items[n++] = item.buffer;
-        bytes += item.bytes;
-        link->popped++;
-      } while (n < max && link->count > 0 && window_has_room (link, window)
-               && bytes <= link->max_bytes / 4);
+    if (may_pop) {
+      n = take_run (link, index, max, window, items, ticket);
       unlock_and_tell_producer (link);
       return n;
     }
@@ -528,7 +555,7 @@ hr_link_try_pop (HrLink *link, gboolean *ended)
   hr_mutex_lock (&link->lock);
   *ended = link->ended && link->count == 0;
   if (link->count > 0 && is_warm (link)) {
-    buffer = take_item (link).buffer;
+    buffer = take_item (link, 0).buffer;
     unlock_and_tell_producer (link);
     return buffer;
   }
@@ -580,7 +607,7 @@ hr_link_is_shut (HrLink *link)
   gboolean shut;
 
   hr_mutex_lock (&link->lock);
-  shut = link->count > 0 && !window_has_room (link, hr_run_get_window (link->to->run));
+  shut = link->count > 0 && !hr_link_window_has (link, 0, hr_run_get_window (link->to->run));
   hr_mutex_unlock (&link->lock);
   return shut;
 }

@@ -1,7 +1,8 @@
 /* hr-link.h: a bounded queue between two elements, with the order of its consumer's workers
  *
- * Who pops takes a ticket; what comes of it is deposited under that ticket and leaves in the order
- * of the tickets. At most `window` tickets are out at once. A status (ended by the producer, closed
+ * An item has a ticket, its place in the order; what comes of it is deposited under that ticket and
+ * leaves in the order of the tickets. Popped are only tickets of the `window` that begins with the
+ * lowest that has not left. A status (ended by the producer, closed
  * by the consumer) is seen after the queued items. */
 #pragma once
 #include "hr-bell.h"
@@ -21,6 +22,10 @@ typedef enum {
 typedef struct {
   HrBuffer *buffer;
   gsize bytes;
+  gint64 ticket; /* its place in the order */
+  /* only where the link weighs */
+  gint64 step;  /* the same for samples that come into hand together; grows with the order */
+  guint64 cost; /* how long the consumer will take; 0: not known */
 } HrLinkItem;
 
 /* what a ticket (or a run of n tickets) has become */
@@ -32,6 +37,11 @@ typedef struct {
 } HrLinkSlot;
 
 typedef struct _HrSplit HrSplit; /* a sample whose members several workers share: hr-each.c */
+
+typedef struct {
+  HrSplit *split;
+  guint index;
+} HrMember;
 
 struct _HrLink {
   HrElement *from, *to;
@@ -56,7 +66,10 @@ struct _HrLink {
   guint group;        /* samples in each buffer */
   guint segment;      /* HR_STAMP_AGAIN: the one that ends here */
 
-  gint64 popped, emitted;
+  gboolean weighs; /* workers of the consumer start the costliest of a step first: hr-choice.c */
+  gint64 accepted; /* tickets given to items */
+  gint64 popped;   /* the highest ticket that was popped, and one */
+  gint64 emitted;
   gboolean emitting;
   HrLinkSlot *slots;
   guint n_slots;
@@ -91,10 +104,12 @@ void hr_link_end (HrLink *link);
 void hr_link_close (HrLink *link);
 
 /* Takes up to @max items (a worker of several: 1) once there are some and the window has room. The
- * tickets are *ticket and those after it. 0: ended, closed or stopped. HR_POP_SPLIT: there are
- * members of an earlier sample to take first. */
-#define HR_POP_SPLIT G_MAXUINT
-guint hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket);
+ * tickets are *ticket and those after it. 0: ended, closed or stopped. HR_POP_MEMBER: a member of a
+ * sample that has been popped comes first; it is in *@member, which may be NULL for consumers
+ * without each(). */
+#define HR_POP_MEMBER G_MAXUINT
+guint hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket,
+                   HrMember *member);
 /* never waits, takes no ticket; %NULL: nothing there, and the consumer's bell will ring */
 HrBuffer *hr_link_try_pop (HrLink *link, gboolean *ended);
 /* what @n_tickets from @ticket on have become leaves when it is their turn. Takes the buffers. */
@@ -110,6 +125,14 @@ void hr_link_end_warm_up (HrLink *link);
 void hr_link_wake (HrLink *link);
 /* live bounds; 0 is not allowed here */
 void hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes);
+
+/* with the lock: the item at a place of the queue; may it be popped, by its place in the order? */
+static inline HrLinkItem *
+hr_link_get_item (HrLink *link, guint index)
+{
+  return &link->ring[(link->head + index) & (link->ring_size - 1)];
+}
+gboolean hr_link_window_has (HrLink *link, guint index, guint64 window);
 
 /* for the deadlock finder: would a producer, a consumer have to sleep? */
 gboolean hr_link_is_full (HrLink *link);

@@ -1,6 +1,6 @@
 /* hr-loops.c: what the threads of an element do, by its kind */
 #include "hr-async.h"
-#include "hr-each.h"
+#include "hr-choice.h"
 #include <poll.h>
 #include <string.h>
 
@@ -70,19 +70,15 @@ count_work (HrWorker *worker, gint64 time)
 }
 
 static void
-help_with_split (HrWorker *worker, HrLink *link)
+work_on_member (HrWorker *worker, HrLink *link, HrMember member)
 {
   HrOut *out = worker->out;
-  guint index;
-  HrSplit *split = hr_link_take_split (link, &index);
 
-  if (split == NULL)
-    return;
-  hr_each_member (worker, split, index);
-  if (hr_link_split_done (link, split)) {
-    gint64 ticket = split->ticket;
+  hr_each_member (worker, member.split, member.index);
+  if (hr_link_split_done (link, member.split)) {
+    gint64 ticket = member.split->ticket;
 
-    hr_each_end (worker, split);
+    hr_each_end (worker, member.split);
     hr_link_deposit (link, ticket, 1, out->buffers, out->n_buffers);
     out->n_buffers = 0;
   }
@@ -101,13 +97,8 @@ begin_split (HrWorker *worker, HrLink *link, HrBuffer *in, gint64 ticket)
     return;
   }
   split->ticket = ticket;
-  hr_link_offer_split (link, split);
-  hr_each_member (worker, split, 0);
-  if (hr_link_split_done (link, split)) {
-    hr_each_end (worker, split);
-    hr_link_deposit (link, ticket, 1, out->buffers, out->n_buffers);
-    out->n_buffers = 0;
-  }
+  split->step = hr_link_get_step (link, split->sample, ticket);
+  work_on_member (worker, link, hr_link_offer_split (link, split));
 }
 
 static void
@@ -155,17 +146,18 @@ transform_loop (HrWorker *worker)
   HrOut *out = worker->out;
   HrLink *link = input (worker, 0);
   HrBuffer *items[HR_MAX_RUN];
+  HrMember member;
   Hand hand;
   guint max = 1, n;
   gint64 ticket, begin, end, mark = hr_now ();
   gboolean alone; /* asked once: it may change at any time */
 
   while (alone = hr_run_get_n_workers (run) == 1,
-         (n = hr_link_pop (link, worker->index, alone ? max : 1, items, &ticket)) > 0) {
+         (n = hr_link_pop (link, worker->index, alone ? max : 1, items, &ticket, &member)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
-    if (n == HR_POP_SPLIT) {
-      help_with_split (worker, link);
+    if (n == HR_POP_MEMBER) {
+      work_on_member (worker, link, member);
       mark = hr_now ();
       count_work (worker, mark - begin);
       continue;
@@ -234,7 +226,7 @@ sink_loop (HrWorker *worker)
 
   for (;;) {
     hr_sink_ask (run);
-    n = hr_link_pop (link, 0, run->gated ? 1 : max, items, &ticket);
+    n = hr_link_pop (link, 0, run->gated ? 1 : max, items, &ticket, NULL);
     if (n == 0)
       break;
     begin = hr_now ();
@@ -307,7 +299,7 @@ route_loop (HrWorker *worker)
   guint64 wanted[HR_MAX_RUN], pads = n_out < 64 ? ((guint64)1 << n_out) - 1 : G_MAXUINT64;
   gint64 ticket, begin, end, mark = hr_now ();
 
-  while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket)) > 0) {
+  while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket, NULL)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     count_items (worker, items, n);
@@ -333,7 +325,7 @@ pop_one (HrWorker *worker, HrLink *link)
   HrBuffer *buffer;
   gint64 ticket;
 
-  if (hr_link_pop (link, worker->index, 1, &buffer, &ticket) == 0)
+  if (hr_link_pop (link, worker->index, 1, &buffer, &ticket, NULL) == 0)
     return NULL;
   hr_link_settle (link, 1);
   return buffer;

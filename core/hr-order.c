@@ -1,5 +1,6 @@
 /* hr-order.c: what the tickets of a link have become leaves in their order */
-#include "hr-each.h"
+#include "hr-link.h"
+#include "hr-pipeline-private.h"
 #include <string.h>
 
 /* slots are found by ticket; there are more of them than tickets out */
@@ -115,57 +116,4 @@ hr_link_deposit (HrLink *link, gint64 ticket, guint n_tickets, HrBuffer **buffer
       emit_ready (link);
   }
   hr_mutex_unlock (&link->lock);
-}
-
-/* ---- samples that several workers share ---- */
-
-static gint
-compare_tickets (gconstpointer a, gconstpointer b, gpointer data G_GNUC_UNUSED)
-{
-  const HrSplit *left = a, *right = b;
-
-  return left->ticket < right->ticket ? -1 : left->ticket > right->ticket;
-}
-
-/* The worker that popped the sample has member 0; the others are taken by whoever has nothing to
- * do, before it pops: they belong to an earlier sample. The earliest sample first, whoever was
- * offered first: so the worker that popped it never waits for the bytes of a later one before all
- * its members are in hands. */
-void
-hr_link_offer_split (HrLink *link, HrSplit *split)
-{
-  hr_mutex_lock (&link->lock);
-  split->next = 1;
-  if (split->next < split->n)
-    g_queue_insert_sorted (&link->splits, split, compare_tickets, NULL);
-  hr_mutex_unlock (&link->lock);
-  if (split->n > 1)
-    hr_cond_broadcast (&link->not_empty);
-}
-
-HrSplit *
-hr_link_take_split (HrLink *link, guint *index)
-{
-  HrSplit *split;
-
-  hr_mutex_lock (&link->lock);
-  split = g_queue_peek_head (&link->splits);
-  if (split != NULL) {
-    *index = split->next++;
-    if (split->next == split->n)
-      g_queue_pop_head (&link->splits);
-  }
-  hr_mutex_unlock (&link->lock);
-  return split;
-}
-
-gboolean
-hr_link_split_done (HrLink *link, HrSplit *split)
-{
-  gboolean last;
-
-  hr_mutex_lock (&link->lock);
-  last = --split->left == 0;
-  hr_mutex_unlock (&link->lock);
-  return last;
 }

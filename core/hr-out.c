@@ -31,6 +31,13 @@ hr_out_add (HrOut *out, HrBuffer *buffer)
   out->buffers[out->n_buffers++] = buffer;
 }
 
+void
+hr_out_begin (HrOut *out, const HrBuffer *in)
+{
+  out->sample = in->sample;
+  out->row = in->number;
+}
+
 /**
  * hr_out_push:
  * @buffer: (transfer full): for the next element
@@ -98,15 +105,6 @@ hr_out_pad (HrOut *out, guint epoch, gint64 place)
   hr_out_push (out, hole);
 }
 
-void
-hr_out_end_block (HrOut *out, guint n_rows)
-{
-  HrRun *run = out->worker->run;
-
-  if (run->packer_out > 0 && hr_steps_packed (run->pipeline->steps, run->packer_out - 1, n_rows))
-    hr_gate_pump (run->pipeline->memory);
-}
-
 /* ---- permits ---- */
 
 static gboolean
@@ -121,21 +119,25 @@ void
 hr_out_take_permit (HrOut *out)
 {
   HrRun *run = out->worker->run;
+  HrPipeline *pipeline = run->pipeline;
   HrGateWaiter waiter = { .number = out->sample, .amount = 1 };
   HrCond granted;
   gint64 since;
 
   if (!needs_permit (run) || out->has_permit)
     return;
+  if (pipeline->weighs) {
+    waiter.step = hr_steps_get_end (pipeline->steps, out->sample);
+    waiter.cost = run->packer > 0 ? 0 : out->cost; /* rows of one block: as they stand */
+  }
   hr_cond_init (&granted);
   waiter.cond = &granted;
-  if (hr_gate_request (run->pipeline->cpus, &waiter)) {
+  if (hr_gate_request (pipeline->cpus, &waiter)) {
     out->has_permit = TRUE;
   } else {
     since = hr_now ();
     hr_worker_begin_wait (out->worker, HR_WAIT_PERMIT, NULL);
-    out->has_permit =
-        hr_gate_wait (run->pipeline->cpus, &waiter, &run->closed, &run->pipeline->stopping);
+    out->has_permit = hr_gate_wait (pipeline->cpus, &waiter, &run->closed, &pipeline->stopping);
     hr_worker_end_wait (out->worker);
     out->waited_cpu += hr_now () - since;
   }
@@ -199,7 +201,9 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
   /* a source that numbers samples: what it has collected comes first */
   gint64 sample =
       run->def->create != NULL && !run->raw ? out->sample + out->n_buffers : out->sample;
-  HrGateWaiter waiter = { .number = sample, .segment = run->segment, .amount = size };
+  HrGateWaiter waiter = { .number = run->packer > 0 ? out->row : sample,
+                          .segment = run->segment,
+                          .amount = size };
   HrMemory *memory;
   HrCond granted;
   gboolean ok;

@@ -94,10 +94,11 @@ struct _HrRun {
       ahead;    /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
   guint group;  /* samples in each buffer it gets */
   guint packer; /* whose rows it gets, from 1; 0: no packer's */
-  guint packer_out; /* … and gives */
-  gboolean raw;     /* what it gives are blocks, not samples yet */
-  HrLink *numbers;  /* of sources and what works on blocks: the link where samples get numbers */
-  guint segment;    /* the unordered element that it stands before, see hr-steps.h */
+  guint packer_out;           /* … and gives */
+  guint block_in, block_rows; /* of a packer: of the block at hand, so far */
+  gboolean raw;               /* what it gives are blocks, not samples yet */
+  HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
+  guint segment;   /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
   gint64 n_stamped; /* samples made by an element that makes several of one buffer */
 
@@ -130,6 +131,7 @@ struct _HrPipeline {
   HrCond changed; /* state, messages */
   HrState state;
   gint stopping;
+  HrBell stop_bell; /* rung by stop(), never hushed; made when somebody asks for it */
   gint failed;
   GError *error;
   GQueue messages;
@@ -138,6 +140,7 @@ struct _HrPipeline {
 
   HrGate *memory;
   HrGate *cpus;
+  gboolean weighs; /* an element tells costs */
   HrSteps *steps;
   gint64 skipped[HR_N_DATA_ERRORS];
   gint64 dropped[HR_N_DATA_ERRORS]; /* by an element's policy */
@@ -202,7 +205,9 @@ struct _HrOut {
   HrBuffer **buffers;
   guint n_buffers, n_room;
   guint first;            /* where the results of the call at hand begin */
-  gint64 sample;          /* in whose name bytes are asked for */
+  gint64 sample;          /* in whose name processors and bytes are asked for */
+  gint64 row;             /* behind a packer: … and bytes */
+  guint64 cost;           /* of what is at hand; 0: not known */
   HrOrigin *origin;       /* of the buffer at hand, for errors; borrowed */
   HrReservation *inherit; /* what the outputs of a stamping element hold on to */
   gboolean has_permit;
@@ -217,6 +222,8 @@ void hr_out_free (HrOut *out);
 void hr_out_take_permit (HrOut *out);
 void hr_out_give_permit (HrOut *out);
 void hr_out_add (HrOut *out, HrBuffer *buffer);
+/* what is asked for from here on is for @in */
+void hr_out_begin (HrOut *out, const HrBuffer *in);
 
 /* hr-fault.c: what an error does */
 /* Takes @error. TRUE: skipped, *hole says it; FALSE: the run ends, the pipeline has been told.

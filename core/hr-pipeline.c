@@ -108,6 +108,7 @@ finalize (GObject *object)
   }
   g_clear_pointer (&pipeline->cpus, hr_gate_unref);
   g_clear_pointer (&pipeline->steps, hr_steps_free);
+  hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);
@@ -137,6 +138,7 @@ hr_pipeline_init (HrPipeline *pipeline)
   hr_mutex_init (&pipeline->lock);
   hr_mutex_init (&pipeline->live);
   hr_cond_init (&pipeline->changed);
+  pipeline->stop_bell.fd = -1;
   pipeline->elements = g_ptr_array_new_with_free_func (g_object_unref);
   pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_link_free);
   g_queue_init (&pipeline->messages);
@@ -508,6 +510,8 @@ hr_pipeline_stop (HrPipeline *pipeline)
   state = pipeline->state;
   if (state != HR_STATE_DONE) /* before start(), the run ends as soon as it begins */
     g_atomic_int_set (&pipeline->stopping, 1);
+  if (pipeline->stop_bell.fd >= 0)
+    hr_bell_ring (&pipeline->stop_bell);
   hr_mutex_unlock (&pipeline->lock);
   if (state != HR_STATE_RUNNING)
     return;
@@ -519,6 +523,21 @@ hr_pipeline_stop (HrPipeline *pipeline)
     hr_gate_wake (pipeline->cpus);
   hr_steps_wake (pipeline->steps);
   end_pulling (pipeline);
+}
+
+int
+hr_element_get_stop_fd (HrElement *element)
+{
+  HrPipeline *pipeline = element->pipeline;
+  int fd;
+
+  hr_mutex_lock (&pipeline->lock);
+  if (pipeline->stop_bell.fd < 0 && hr_bell_init (&pipeline->stop_bell, NULL)
+      && g_atomic_int_get (&pipeline->stopping))
+    hr_bell_ring (&pipeline->stop_bell);
+  fd = pipeline->stop_bell.fd;
+  hr_mutex_unlock (&pipeline->lock);
+  return fd;
 }
 
 gboolean
@@ -552,7 +571,7 @@ pull_from_link (HrRun *run)
     gint64 now;
 
     hr_sink_ask (run);
-    if (hr_link_pop (link, 0, 1, &buffer, &ticket) == 0)
+    if (hr_link_pop (link, 0, 1, &buffer, &ticket, NULL) == 0)
       return NULL;
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);

@@ -72,7 +72,8 @@ gboolean hr_pipeline_set_from_string (HrPipeline *pipeline, const char *property
  * hr_pipeline_start:
  *
  * Starts the elements from sink to source and creates the threads. On failure nothing is left
- * half started.
+ * half started. An element that waits for a network meanwhile, as tokenize may for its tokenizer,
+ * is stopped by hr_pipeline_stop(): the error is then #HR_CORE_ERROR_STOPPED.
  */
 gboolean hr_pipeline_start (HrPipeline *pipeline, GError **error);
 /* from any thread, also from an element: asks everybody to leave, and returns at once. Before

@@ -17,7 +17,12 @@ typedef enum {
   HR_WRONG_WAITER_FLAG,        /* a flag instead of a count of waiters */
   HR_WRONG_ASYNC_WINDOW,       /* an asynchronous element has the window of one worker */
   HR_WRONG_PREFETCH_WINDOW,    /* elements behind prefetchqueue have the ordinary window */
-  HR_WRONG_HELD_COUNTS         /* what the trainer holds counts against the budget */
+  HR_WRONG_HELD_COUNTS,        /* what the trainer holds counts against the budget */
+  HR_WRONG_HEAVY_ANYWHERE,     /* the costliest sample first, whatever its step */
+  HR_WRONG_NUMBER_ORDER,       /* costs change nothing */
+  HR_WRONG_ROWS_ARE_GROUPS,    /* behind a packer, steps are counted as if they were groups */
+  HR_WRONG_EMPTY_BLOCK,        /* a block that makes no row releases nothing */
+  HR_WRONG_BLOCK_OF_ROWS       /* all rows of the block in hand are granted over the budget */
 } HrWrongRule;
 
 #ifdef HR_RULES

@@ -91,14 +91,21 @@ blocks_for (const Packer *packer, gint64 n)
   return low;
 }
 
+/* its steps are a packer's rows */
+static gboolean
+takes_rows (const Sink *sink)
+{
+  return sink->packer != NULL && !hr_wrong (HR_WRONG_ROWS_ARE_GROUPS);
+}
+
 static gint64
 released_by (const Sink *sink)
 {
   if (!sink->gated || sink->ahead >= G_MAXINT32)
     return G_MAXINT64;
-  if (sink->packer != NULL && sink->asked >= G_MAXINT32)
+  if (takes_rows (sink) && sink->asked >= G_MAXINT32)
     return G_MAXINT64;
-  if (sink->packer != NULL)
+  if (takes_rows (sink))
     return blocks_for (sink->packer, sink->asked + 1 + (gint64)sink->ahead) * sink->packer->block;
   return (sink->asked + 1 + (gint64)sink->ahead) * sink->group;
 }
@@ -122,9 +129,9 @@ compute_in_hand (HrSteps *steps)
   for (guint i = 0; i < steps->sinks->len; i++) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
 
-    if (sink->packer != NULL && sink->delivered < G_MAXINT32)
+    if (takes_rows (sink) && sink->delivered < G_MAXINT32)
       in_hand = MIN (in_hand, blocks_for (sink->packer, sink->delivered + 1) * sink->packer->block);
-    else if (sink->packer == NULL)
+    else if (!takes_rows (sink))
       in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64)sink->group);
   }
   return in_hand;
@@ -172,9 +179,15 @@ hr_steps_add_segment (HrSteps *steps, guint group)
 }
 
 guint
-hr_steps_get_n_segments (HrSteps *steps)
+hr_steps_get_last_segment (HrSteps *steps)
 {
   return steps->segments->len;
+}
+
+guint
+hr_steps_get_row_segment (HrSteps *steps, guint packer)
+{
+  return steps->segments->len + 1 + packer;
 }
 
 /* with the lock. TRUE: somebody must be woken. What has been released stays so. */
@@ -221,7 +234,7 @@ hr_steps_packed (HrSteps *steps, guint index, guint n_rows)
   before = steps->in_hand;
   after = steps->in_hand = compute_in_hand (steps);
   hr_mutex_unlock (&steps->leaf);
-  wake = release_more (steps);
+  wake = (n_rows > 0 || !hr_wrong (HR_WRONG_EMPTY_BLOCK)) && release_more (steps);
   hr_mutex_unlock (&steps->lock);
   if (wake)
     hr_cond_broadcast (&steps->released_more);
@@ -244,14 +257,15 @@ hr_steps_set_ahead (HrSteps *steps, guint index, guint64 ahead)
 gboolean
 hr_steps_deliver (HrSteps *steps, guint index, gint64 step)
 {
+  Sink *sink = &g_array_index (steps->sinks, Sink, index);
   gint64 before, after;
 
   hr_mutex_lock (&steps->leaf);
-  g_array_index (steps->sinks, Sink, index).delivered = step + 1;
+  sink->delivered = step + 1;
   before = steps->in_hand;
   after = steps->in_hand = compute_in_hand (steps);
   hr_mutex_unlock (&steps->leaf);
-  return after != before;
+  return after != before || sink->packer != NULL; /* there, the next row is in hand */
 }
 
 void
@@ -292,6 +306,23 @@ hr_steps_wake (HrSteps *steps)
   hr_mutex_unlock (&steps->lock);
 }
 
+/* What is in hand ends at a multiple of some sink's group or block, always. */
+gint64
+hr_steps_get_end (HrSteps *steps, gint64 sample)
+{
+  gint64 end = G_MAXINT64;
+
+  if (hr_wrong (HR_WRONG_HEAVY_ANYWHERE))
+    return 0;
+  for (guint i = 0; i < steps->sinks->len; i++) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, i);
+    gint64 size = sink->packer != NULL ? sink->packer->block : sink->group;
+
+    end = MIN (end, (sample / size + 1) * size);
+  }
+  return end;
+}
+
 /* the number of buffers below @number that have left */
 static gint64
 left_below (const Segment *segment, gint64 number)
@@ -303,31 +334,52 @@ left_below (const Segment *segment, gint64 number)
   return n;
 }
 
+/* Rows are larger than what they are made of, pixels behind encoded images: of those of the block
+ * in hand, only the one that a sink lacks. */
+static gboolean
+row_in_hand (const HrSteps *steps, const Packer *packer, gint64 row)
+{
+  gint64 taken = G_MAXINT64;
+
+  for (guint i = 0; i < steps->sinks->len; i++) {
+    const Sink *sink = &g_array_index (steps->sinks, Sink, i);
+
+    if (sink->packer == packer)
+      taken = MIN (taken, sink->delivered);
+  }
+  return (row <= taken || hr_wrong (HR_WRONG_BLOCK_OF_ROWS))
+         && (blocks_for (packer, row + 1) - 1) * packer->block < steps->in_hand;
+}
+
 /* Of a segment that has let n buffers go, the (in hand - n) lowest of those that are still in it:
  * whatever leaves next gets the numbers that are missing in the step. */
 gboolean
-hr_steps_in_hand (gpointer data, gint64 sample, guint index)
+hr_steps_in_hand (gpointer data, gint64 number, guint index)
 {
   HrSteps *steps = data;
+  guint n_segments = steps->segments->len;
   gboolean in_hand;
 
   hr_mutex_lock (&steps->leaf);
   if (hr_wrong (HR_WRONG_LOWEST_UNDELIVERED)) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
 
-    in_hand = sample <= sink->delivered * (gint64)sink->group;
+    in_hand = number <= sink->delivered * (gint64)sink->group;
   } else if (hr_wrong (HR_WRONG_LOWEST_UNBATCHED)) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, 0);
 
-    in_hand = sample <= MAX (steps->batched, sink->delivered * (gint64)sink->group);
-  } else if (index < steps->segments->len && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
+    in_hand = number <= MAX (steps->batched, sink->delivered * (gint64)sink->group);
+  } else if (index > n_segments && !hr_wrong (HR_WRONG_ROWS_ARE_GROUPS)) {
+    in_hand =
+        row_in_hand (steps, g_ptr_array_index (steps->packers, index - n_segments - 1), number);
+  } else if (index < n_segments && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
     const Segment *segment = &g_array_index (steps->segments, Segment, index);
-    gint64 number = sample / segment->group;
+    gint64 place = number / segment->group;
     gint64 missing = steps->in_hand / segment->group - segment->n_left;
 
-    in_hand = number - left_below (segment, number) < missing;
+    in_hand = place - left_below (segment, place) < missing;
   } else {
-    in_hand = sample < steps->in_hand;
+    in_hand = number < steps->in_hand;
   }
   hr_mutex_unlock (&steps->leaf);
   return in_hand;

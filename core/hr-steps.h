@@ -6,7 +6,7 @@
  * step, then takes it. Sources release sample n when every sink has asked for a step that lies at
  * most `ahead` before n's. The samples in hand are those of the lowest step that some sink has not
  * got yet. What stands before an unordered element is one segment: there, numbers are those before
- * that element. */
+ * that element. What stands behind a packer is one, too: there, numbers are those of rows. */
 #pragma once
 #include "hr-sync.h"
 
@@ -28,7 +28,10 @@ gboolean hr_steps_packed (HrSteps *steps, guint packer, guint n_rows);
 /* an unordered element; @group: samples in each of its buffers. Returns the segment it ends */
 guint hr_steps_add_segment (HrSteps *steps, guint group);
 
-guint hr_steps_get_n_segments (HrSteps *steps);
+/* behind all unordered elements; once all are added */
+guint hr_steps_get_last_segment (HrSteps *steps);
+/* behind a packer, where nothing is unordered */
+guint hr_steps_get_row_segment (HrSteps *steps, guint packer);
 
 /* sinks */
 void hr_steps_ask (HrSteps *steps, guint sink, gint64 step);
@@ -47,8 +50,13 @@ gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *close
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 
-/* TRUE: a sample of the step in hand. For the gate: locks only a leaf */
-gboolean hr_steps_in_hand (gpointer steps, gint64 sample, guint segment);
+/* The first sample that comes into hand later than @sample: those below it and @sample come
+ * together. Where sinks have steps of different size their least common pieces count. No lock. */
+gint64 hr_steps_get_end (HrSteps *steps, gint64 sample);
+
+/* TRUE: a sample of the step in hand, or behind a packer its row. For the gate: locks only a leaf
+ */
+gboolean hr_steps_in_hand (gpointer steps, gint64 number, guint segment);
 /* sample @sample has left the unordered element that ends @segment */
 void hr_steps_left (HrSteps *steps, guint segment, gint64 sample);
 

@@ -58,21 +58,6 @@ has_several_branches (HrPipeline *pipeline)
   return FALSE;
 }
 
-/* rows have no numbers that can be calculated: nothing may count on them */
-static gboolean
-check_behind_packer (const HrElement *element, GError **error)
-{
-  const HrElementDef *def = element->def;
-
-  if (def->group == NULL && def->merge == NULL
-      && (element->common.ordered || element->outputs->len == 0))
-    return TRUE;
-  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "%s \"%s\" cannot stand behind packed rows%s", def->name, element->common.name,
-               element->common.ordered ? "" : " with ordered=false");
-  return FALSE;
-}
-
 /* from source to sink: samples in each buffer, and what a link does to numbers */
 static gboolean
 number_links (HrPipeline *pipeline, GError **error)
@@ -88,14 +73,14 @@ number_links (HrPipeline *pipeline, GError **error)
     for (guint k = 0; k < element->inputs->len; k++) {
       HrLink *in = element->inputs->pdata[k];
 
+      in->weighs = def->cost != NULL && !pipeline->settings.serial;
+      pipeline->weighs |= in->weighs;
       group = MAX (group, in->group);
       raw = raw || in->raw;
       run->packer = MAX (run->packer, in->from->run->packer_out);
     }
     run->group = group;
     run->packer_out = run->packer;
-    if (run->packer > 0 && !check_behind_packer (element, error))
-      return FALSE;
     if (def->block != NULL && def->block (run->self) > 0) {
       run->packer_out = hr_steps_add_packer (pipeline->steps, def->block (run->self) * group) + 1;
       stamp = HR_STAMP_COUNT;
@@ -222,16 +207,20 @@ find_numbers (const HrElement *element)
 static void
 find_segments (HrPipeline *pipeline)
 {
-  guint n = hr_steps_get_n_segments (pipeline->steps);
+  guint last = hr_steps_get_last_segment (pipeline->steps);
 
   for (guint i = 0; i < pipeline->order->len; i++) {
     HrElement *element = pipeline->order->pdata[i];
     HrLink *out = element->outputs->len > 0 ? element->outputs->pdata[0] : NULL;
+    HrRun *run = element->run;
 
-    element->run->numbers = find_numbers (element);
-    element->run->segment = out == NULL                    ? n
-                            : out->stamp == HR_STAMP_AGAIN ? out->segment
-                                                           : out->to->run->segment;
+    run->numbers = find_numbers (element);
+    if (run->packer > 0)
+      run->segment = hr_steps_get_row_segment (pipeline->steps, run->packer - 1);
+    else if (out == NULL || run->packer_out > 0)
+      run->segment = last;
+    else
+      run->segment = out->stamp == HR_STAMP_AGAIN ? out->segment : out->to->run->segment;
   }
 }
 

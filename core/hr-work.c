@@ -130,6 +130,30 @@ check_count (HrOut *out, const HrBuffer *like, HrOrigin *origin)
                    n));
 }
 
+/* ---- blocks that become rows ---- */
+
+static void
+end_block (HrRun *run)
+{
+  if (hr_steps_packed (run->pipeline->steps, run->packer_out - 1, run->block_rows))
+    hr_gate_pump (run->pipeline->memory);
+  run->block_in = run->block_rows = 0;
+}
+
+/* What a packer has made of its input, a hole too. Before the rows are handed on: whoever gets one
+ * finds it counted. */
+static void
+count_rows (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  if (run->def->block == NULL || run->def->block (run->self) == 0)
+    return;
+  run->block_rows += out->n_buffers - out->first;
+  if (++run->block_in == run->def->block (run->self))
+    end_block (run);
+}
+
 /* ---- two rules that can be broken, see hr-rules.h ---- */
 
 static gboolean
@@ -185,11 +209,14 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   if (rows != NULL)
     hr_rows_ref (rows);
   out->first = out->n_buffers;
-  out->sample = in->sample >= 0 ? in->sample : hr_run_get_next (run);
+  hr_out_begin (out, in);
+  if (in->sample < 0)
+    out->sample = hr_run_get_next (run);
   hr_log (run->element->common.name, HR_LOG_TRACE, out->sample, "begins, number %" G_GINT64_FORMAT,
           in->number);
   if (def->stamps)
     out->inherit = find_reservation (in);
+  out->cost = def->cost != NULL ? def->cost (run->self, in, 0) : 0;
   hr_out_take_permit (out);
   ok = def->process (run->self, worker->state, in, out, &error);
   hr_out_give_permit (out);
@@ -210,6 +237,7 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
         fill_up (out, &like, rows);
     }
   }
+  count_rows (out);
   g_clear_pointer (&origin, hr_origin_unref);
   hr_rows_unref (rows);
 }
@@ -235,6 +263,10 @@ hr_work_finish (HrWorker *worker)
       g_error_free (hole);
   }
   hr_out_give_permit (out);
+  if (run->block_in > 0) {
+    run->block_rows += out->n_buffers - out->first;
+    end_block (run);
+  }
 }
 
 HrFlow
@@ -271,7 +303,7 @@ hr_work_consume (HrWorker *worker, HrBuffer *in)
 
   if (origin != NULL)
     hr_origin_ref (origin);
-  out->sample = in->sample;
+  hr_out_begin (out, in);
   hr_out_take_permit (out);
   ok = run->def->consume (run->self, worker->state, in, out, &error);
   hr_out_give_permit (out);

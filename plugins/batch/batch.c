@@ -1,14 +1,14 @@
 /* batch.c: N samples in one buffer, or as many as fit into a row of tokens */
 #include "collate.h"
 #include "columns.h"
-#include "headrace.h"
-#include "pack.h"
+#include "rows.h"
 
 typedef struct {
   guint64 size;
   gint mode;
   gboolean drop_last;
   guint64 pad_id;
+  guint64 pad_to_multiple;
   guint64 max_tokens;
   guint64 max_image_tokens;
   guint64 pack_window;
@@ -17,9 +17,9 @@ typedef struct {
 typedef enum { MODE_LIST, MODE_PADDED, MODE_PACKED } Mode;
 
 typedef struct {
+  HrTokenForm form;
   HrBuffer *open;   /* list, padded: members so far */
-  GPtrArray *block; /* packed: HrBuffer */
-  guint n_block;    /* samples of it so far, skipped ones too */
+  GPtrArray *block; /* packed: HrBuffer, holes too */
   gint64 dropped;
   gint64 rows; /* packed, and what is in them */
   gint64 tokens;
@@ -28,17 +28,21 @@ typedef struct {
 static const char *const modes[] = { "list", "padded", "packed", NULL };
 
 static const HrProp props[] = {
-  HR_PROP_UINT (Batch, size, 1, 1 << 20, 32, "Samples in a batch; not for mode=packed",
+  HR_PROP_UINT (Batch, size, 1, 1 << 20, 32, "Samples in a batch; for mode=list and padded",
                 .flags = HR_PROP_STREAM | HR_PROP_SHARE, .unit = "samples"),
   HR_PROP_ENUM (
       Batch, mode, modes, MODE_LIST,
       "list: each field becomes a list over the samples; padded: one row a sample, filled "
       "up to the longest; packed: samples one after the other in a row of max-tokens",
       .flags = HR_PROP_STREAM),
-  HR_PROP_BOOL (Batch, drop_last, FALSE, "Leave out the last batch if it is not full",
+  HR_PROP_BOOL (Batch, drop_last, FALSE,
+                "Leave out the last batch if it is not full; for mode=list and padded",
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Batch, pad_id, 0, G_MAXINT32, 151643, "What fills input_ids, for mode=padded",
                 .flags = HR_PROP_STREAM),
+  HR_PROP_UINT (Batch, pad_to_multiple, 1, 65536, 1,
+                "The length of rows is rounded up to a multiple of it, for mode=padded",
+                .flags = HR_PROP_STREAM, .unit = "tokens"),
   HR_PROP_UINT (Batch, max_tokens, 1, G_MAXINT32, 8192, "Most tokens of a row, for mode=packed",
                 .flags = HR_PROP_STREAM, .unit = "tokens"),
   HR_PROP_UINT (Batch, max_image_tokens, 0, G_MAXINT32, 0,
@@ -50,19 +54,107 @@ static const HrProp props[] = {
   HR_PROP_END
 };
 
-/* ---- list and padded ---- */
+/* ---- before the run ---- */
+
+#define IN(mode) (1u << (mode))
+
+/* what does nothing in a mode, and what to do instead */
+static const struct {
+  const char *property;
+  guint modes; /* in which it counts */
+  const char *instead;
+} uses[] = {
+  { "size", IN (MODE_LIST) | IN (MODE_PADDED),
+    "max-tokens says how much a row takes, pack-window how many samples are packed together" },
+  { "drop-last", IN (MODE_LIST) | IN (MODE_PADDED),
+    "the last block, however short, is packed as any other, and rows are never quite full" },
+  { "pad-id", IN (MODE_PADDED), "only mode=padded fills rows up" },
+  { "pad-to-multiple", IN (MODE_PADDED), "only mode=padded fills rows up" },
+  { "max-tokens", IN (MODE_PACKED), "tokenize max-length=… bounds the length of a sample" },
+  { "max-image-tokens", IN (MODE_PACKED), "max-pixels=… bounds the tokens of an image" },
+  { "pack-window", IN (MODE_PACKED), "size=… says how many samples a batch has" },
+};
+
+/* a property that would do nothing: whoever wrote it expects something */
+static gboolean
+batch_check_place (gconstpointer data, HrElement *element, GError **error)
+{
+  const Batch *self = data;
+
+  for (guint i = 0; i < G_N_ELEMENTS (uses); i++) {
+    GParamSpec *spec =
+        g_object_class_find_property (G_OBJECT_GET_CLASS (element), uses[i].property);
+    g_auto (GValue) value = G_VALUE_INIT;
+
+    if (uses[i].modes & IN ((guint)self->mode))
+      continue;
+    g_value_init (&value, spec->value_type);
+    g_object_get_property (G_OBJECT (element), uses[i].property, &value);
+    if (g_param_value_defaults (spec, &value))
+      continue;
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                 "%s does nothing in mode=%s\nleave it out: %s", uses[i].property,
+                 modes[self->mode], uses[i].instead);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static const char *
+batch_needs_of (gconstpointer data)
+{
+  const Batch *self = data;
+
+  return self->mode == MODE_LIST ? NULL : "input_ids";
+}
 
 static gboolean
-finish_batch (const Batch *self, HrBuffer *batch, HrOut *out, GError **error)
+batch_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, HrElement *element,
+             GError **error G_GNUC_UNUSED)
 {
+  State *state = shared;
+
+  hr_token_form_init (&state->form, element);
+  return TRUE;
+}
+
+/* ---- list and padded ---- */
+
+/* the longest sample's, rounded up; of a batch of holes as few as there can be */
+static gboolean
+find_length (const Batch *self, State *state, const HrBuffer *batch, gint64 *length, GError **error)
+{
+  gint64 multiple = (gint64)self->pad_to_multiple;
+
+  *length = 1;
+  for (guint i = 0; i < hr_buffer_get_n_members (batch); i++) {
+    const HrBuffer *sample = hr_buffer_get_member (batch, i);
+
+    if (sample->flags & HR_BUFFER_HOLE)
+      continue;
+    if (!hr_token_form_check (&state->form, sample, error))
+      return FALSE;
+    *length = MAX (*length, hr_tokens_count (sample));
+  }
+  *length = (*length + multiple - 1) / multiple * multiple;
+  return TRUE;
+}
+
+static gboolean
+finish_batch (const Batch *self, State *state, HrBuffer *batch, HrOut *out, GError **error)
+{
+  guint rows = (guint)self->size;
+  gint64 length;
+
   if (self->mode == MODE_LIST) {
     hr_columns_set (batch, FALSE, 0, NULL);
     return TRUE;
   }
-  if (!hr_collate_padded (batch, (guint)self->size, (gint64)self->pad_id, out, error)
-      || !hr_collate_images (batch, (guint)self->size, out, error))
+  if (!find_length (self, state, batch, &length, error)
+      || !hr_collate_padded (batch, &state->form, rows, length, (gint64)self->pad_id, out, error)
+      || !hr_collate_images (batch, rows, out, error))
     return FALSE;
-  hr_columns_set (batch, TRUE, (guint)self->size, hr_collate_fields);
+  hr_columns_set (batch, TRUE, rows, hr_collate_fields);
   hr_collate_forget (batch);
   return TRUE;
 }
@@ -72,7 +164,7 @@ flush (const Batch *self, State *state, HrOut *out, GError **error)
 {
   g_autoptr (HrBuffer) batch = g_steal_pointer (&state->open);
 
-  if (!finish_batch (self, batch, out, error))
+  if (!finish_batch (self, state, batch, out, error))
     return FALSE;
   hr_out_push (out, g_steal_pointer (&batch));
   return TRUE;
@@ -90,108 +182,32 @@ add_to_batch (const Batch *self, State *state, HrBuffer *in, HrOut *out, GError 
 
 /* ---- packed ---- */
 
-static HrPackSize
-size_of (const HrBuffer *sample)
-{
-  HrTensor *ids = hr_buffer_get_tensor (sample, "input_ids");
-  HrTensor *types = hr_buffer_get_tensor (sample, "mm_token_type_ids");
-  HrPackSize size = { ids != NULL ? hr_tensor_get_dim (ids, 0) : 0, 0 };
-  const gint32 *type = types != NULL ? hr_tensor_get_data (types) : NULL;
-
-  for (gint64 i = 0; type != NULL && i < hr_tensor_get_dim (types, 0); i++)
-    size.image_tokens += type[i] != 0;
-  return size;
-}
-
-/* TRUE: it can be in a row at all */
-static gboolean
-fits (const Batch *self, const HrPackSize *size)
-{
-  return size->tokens <= (gint64)self->max_tokens
-         && (self->max_image_tokens == 0 || size->image_tokens <= (gint64)self->max_image_tokens);
-}
-
-static void
-drop (const Batch *self, HrBuffer *sample, const HrPackSize *size, HrOut *out)
-{
-  GError *why = NULL;
-
-  if (size->tokens > (gint64)self->max_tokens)
-    hr_set_data_error (&why, HR_DATA_ERROR_OVERLONG,
-                       "%" G_GINT64_FORMAT " tokens, max-tokens of a row is %" G_GUINT64_FORMAT
-                       "; tokenize max-length=%" G_GUINT64_FORMAT " can cut or shrink it",
-                       size->tokens, self->max_tokens, self->max_tokens);
-  else
-    hr_set_data_error (&why, HR_DATA_ERROR_OVERLONG,
-                       "%" G_GINT64_FORMAT " tokens of images, max-image-tokens of a row is "
-                       "%" G_GUINT64_FORMAT,
-                       size->image_tokens, self->max_image_tokens);
-  hr_buffer_unref (hr_out_note_drop (out, sample, why));
-}
-
-static gboolean
-push_row (State *state, GPtrArray *samples, const guint *rows, guint row, HrOut *out,
-          GError **error)
-{
-  g_autoptr (HrBuffer) buffer = hr_buffer_new ();
-  gint64 tokens = state->tokens;
-
-  for (guint i = 0; i < samples->len; i++)
-    if (rows[i] == row) {
-      HrBuffer *sample = g_steal_pointer (&samples->pdata[i]);
-
-      buffer->flags |= sample->flags & HR_BUFFER_EPOCH_END;
-      tokens += size_of (sample).tokens;
-      hr_buffer_add_member (buffer, sample);
-    }
-  __atomic_store_n (&state->tokens, tokens, __ATOMIC_RELAXED);
-  if (!hr_collate_packed (buffer, out, error)
-      || !hr_collate_images (buffer, hr_buffer_get_n_members (buffer), out, error))
-    return FALSE;
-  hr_columns_set (buffer, FALSE, 0, hr_collate_fields);
-  hr_collate_forget (buffer);
-  hr_out_push (out, g_steal_pointer (&buffer));
-  return TRUE;
-}
-
 static gboolean
 pack_block (const Batch *self, State *state, HrOut *out, GError **error)
 {
-  g_autoptr (GPtrArray) samples = g_steal_pointer (&state->block);
-  guint n = samples->len;
-  g_autofree HrPackSize *sizes = g_new (HrPackSize, n + 1);
-  g_autofree guint *rows = g_new (guint, n + 1);
-  guint n_rows;
+  const HrRowLimits limits = { (gint64)self->max_tokens, (gint64)self->max_image_tokens };
+  g_autoptr (GPtrArray) block = g_steal_pointer (&state->block);
+  g_autoptr (GPtrArray) rows = hr_rows_make (block, &limits, &state->form, out, error);
+  gint64 tokens = state->tokens;
 
-  for (guint i = 0; i < n; i++)
-    sizes[i] = size_of (samples->pdata[i]);
-  n_rows = hr_pack_block (sizes, n, (gint64)self->max_tokens, (gint64)self->max_image_tokens, rows);
-  for (guint row = 0; row < n_rows; row++)
-    if (!push_row (state, samples, rows, row, out, error))
-      return FALSE;
-  __atomic_store_n (&state->rows, state->rows + n_rows, __ATOMIC_RELAXED);
-  hr_out_end_block (out, n_rows);
+  if (rows == NULL)
+    return FALSE;
+  for (guint i = 0; i < rows->len; i++) {
+    tokens += hr_tensor_get_dim (hr_buffer_get_tensor (rows->pdata[i], "input_ids"), 1);
+    hr_out_push (out, g_steal_pointer (&rows->pdata[i]));
+  }
+  __atomic_store_n (&state->tokens, tokens, __ATOMIC_RELAXED);
+  __atomic_store_n (&state->rows, state->rows + rows->len, __ATOMIC_RELAXED);
   return TRUE;
 }
 
 static gboolean
 add_to_block (const Batch *self, State *state, HrBuffer *in, HrOut *out, GError **error)
 {
-  HrPackSize size = size_of (in);
-
   if (state->block == NULL)
     state->block = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
-  state->n_block++;
-  if (in->flags & HR_BUFFER_HOLE)
-    hr_buffer_unref (in);
-  else if (fits (self, &size))
-    g_ptr_array_add (state->block, in);
-  else
-    drop (self, in, &size, out);
-  if (state->n_block < self->pack_window)
-    return TRUE;
-  state->n_block = 0;
-  return pack_block (self, state, out, error);
+  g_ptr_array_add (state->block, in);
+  return state->block->len < self->pack_window || pack_block (self, state, out, error);
 }
 
 /* ---- the element ---- */
@@ -281,26 +297,37 @@ HR_ELEMENT (
         "\"image_cu\", int32 [samples + 1], says which images are whose: sample i has "
         "image_cu[i] to image_cu[i+1]-1. A list whose lengths differ from those of \"images\" "
         "has a field NAME_cu of its own.\n\n"
-        "mode=padded: the same samples, but what tokenize gives becomes [size, length of the "
-        "longest], position_ids [3, size, length]; the rest of a row is pad-id in input_ids, -100 "
-        "in labels, else 0. A skipped sample, and what the last batch lacks, is a row of padding. "
-        "image_grid_thw, int64 [images, 3], image_sizes, image_targets and pixel_values are "
-        "joined. "
-        "\n\n"
+        "mode=padded: the same samples, but what tokenize gives becomes a row a sample: input_ids, "
+        "labels, attention_mask, mm_token_type_ids [size, length of the longest], position_ids [3, "
+        "size, length]; the rest of a row is pad-id in input_ids, -100 in labels, else 0. A "
+        "skipped "
+        "sample, and what the last batch lacks, is a row of padding; a batch of skipped samples "
+        "has "
+        "the same fields as any other.\n\n"
         "mode=packed: blocks of pack-window samples are packed into rows of at most max-tokens, "
         "best fit decreasing; no sample is split or leaves its block, and in a row they keep their "
         "order. input_ids, labels, mm_token_type_ids [1, length], position_ids [3, 1, length], "
-        "\"cu_seqlens\", int32 [samples + 1]: where each begins, \"max_length_q\", int32: the "
-        "longest. "
-        "Skipped samples take no room; one that is longer than a row is dropped (overlong). The "
-        "metrics tell how full the rows are. Put imagedecode behind it: a block then holds encoded "
-        "images, not pixels.",
+        "beginning anew with each sample; \"cu_seqlens\", int32 [samples + 1]: where each begins; "
+        "\"max_length_q\", \"max_length_k\", int32: the longest. Skipped samples take no room; "
+        "one that is longer than a row is dropped (overlong). The metrics tell how full the rows "
+        "are.\n\n"
+        "Both: image_grid_thw, image_sizes, image_targets, pixel_values of all samples one below "
+        "the other, and image_cu, int32 [rows or samples + 1], always; without any image the "
+        "others "
+        "are not there. Types are those of tokenize. Both need \"input_ids\". See "
+        "docs/batching.md.",
     .examples =
         (const char *const[]){
-            "fakesrc num-buffers=10 ! batch size=4 ! fakesink",
-            "fakesrc num-buffers=10 ! batch size=4 drop-last=true ! fakesink",
-            "fakesrc num-buffers=10 ! batch mode=padded size=4 ! fakesink",
-            "fakesrc num-buffers=10 ! batch mode=packed pack-window=4 ! fakesink", NULL },
+            "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! tokenize "
+            "tokenizer=tokenizer.json ! imagedecode ! resize ! batch size=4 ! fakesink",
+            "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! tokenize "
+            "tokenizer=tokenizer.json ! imagedecode ! resize ! batch mode=padded size=4 "
+            "pad-to-multiple=8 ! patchify ! fakesink",
+            "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! tokenize "
+            "tokenizer=tokenizer.json ! batch mode=packed max-tokens=8192 ! prefetchqueue ! "
+            "imagedecode ! resize ! patchify ! fakesink",
+            NULL },
     .gives = "batch", .props = props, .shared_size = sizeof (State), .light = TRUE,
-    .takes_holes = TRUE, .process = batch_process, .finish = batch_finish, .stop = batch_stop,
+    .takes_holes = TRUE, .check_place = batch_check_place, .needs_of = batch_needs_of,
+    .start = batch_start, .process = batch_process, .finish = batch_finish, .stop = batch_stop,
     .group = batch_group, .drop_last = batch_drop_last, .block = batch_block, .metrics = batch_metrics)

@@ -1,6 +1,7 @@
 /* imagedecode.c: the bytes of images become pixels */
 #include "headrace.h"
 #include "decode.h"
+#include "sizing.h"
 
 typedef struct {
   gint exif;
@@ -11,7 +12,12 @@ typedef struct {
 } ImageDecode;
 
 typedef struct {
+  gint64 n_decoded;
+} Shared;
+
+typedef struct {
   HrDecoder decoder;
+  Shared *shared;
 } Worker;
 
 static const char *const exif_names[] = { "apply", "ignore", NULL };
@@ -77,6 +83,7 @@ imagedecode_each (gconstpointer data, gpointer worker, const HrBuffer *sample, g
   HrMemory *pixels = hr_out_alloc (out, "images", (gsize)height * width * 3, error);
   if (pixels == NULL)
     return FALSE;
+  __atomic_fetch_add (&((Worker *)worker)->shared->n_decoded, 1, __ATOMIC_RELAXED);
   if (!hr_decode (&((Worker *)worker)->decoder, bytes, size, &header, &options, pixels->data,
                   error)) {
     hr_memory_unref (pixels);
@@ -85,6 +92,23 @@ imagedecode_each (gconstpointer data, gpointer worker, const HrBuffer *sample, g
   hr_tensor_unref (*member);
   *member = hr_tensor_new (pixels, 0, HR_UINT8, 3, (const gint64[]){ height, width, 3 });
   return TRUE;
+}
+
+static gboolean
+imagedecode_worker_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, gpointer worker,
+                          GError **error G_GNUC_UNUSED)
+{
+  ((Worker *)worker)->shared = shared;
+  return TRUE;
+}
+
+/* how many were begun, good or bad: what is left out before costs nothing here */
+static void
+imagedecode_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
+{
+  json_builder_set_member_name (into, "images_decoded");
+  json_builder_add_int_value (into,
+                              __atomic_load_n (&((Shared *)shared)->n_decoded, __ATOMIC_RELAXED));
 }
 
 static void
@@ -108,6 +132,8 @@ HR_ELEMENT (
     .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                        "imagedecode on-error=skip ! fakesink",
                                        NULL },
-    .needs = "images:encoded, batch?", .gives = "images:pixels", .worker_size = sizeof (Worker),
-    .props = props, .parallel = HR_PARALLEL_YES, .each_field = "images",
-    .each_names = "image_links", .each = imagedecode_each, .worker_stop = imagedecode_worker_stop)
+    .needs = "images:encoded, batch?", .gives = "images:pixels", .shared_size = sizeof (Shared),
+    .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
+    .each_field = "images", .each_names = "image_links", .each = imagedecode_each,
+    .cost = hr_sizing_get_cost, .worker_start = imagedecode_worker_start,
+    .worker_stop = imagedecode_worker_stop, .metrics = imagedecode_metrics)

@@ -112,4 +112,4 @@ HR_ELEMENT (
     .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
     .check = resize_check, .check_place = resize_check_place, .worker_start = resize_worker_start,
     .worker_stop = resize_worker_stop, .each_field = "images", .each_names = "image_links",
-    .prepare = resize_prepare, .each = resize_each)
+    .prepare = resize_prepare, .each = resize_each, .cost = hr_sizing_get_cost)

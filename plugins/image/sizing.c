@@ -67,7 +67,7 @@ value_text (const GValue *value)
   return g_strdup_printf ("%" G_GUINT64_FORMAT, g_value_get_uint64 (value));
 }
 
-/* TRUE: @property of @element is its default, or what @first has */
+/* TRUE: @property of @element was not set, or to what @first has */
 static gboolean
 check_property (HrElement *element, HrElement *first, const char *property, GError **error)
 {
@@ -75,12 +75,10 @@ check_property (HrElement *element, HrElement *first, const char *property, GErr
   g_auto (GValue) own = G_VALUE_INIT, other = G_VALUE_INIT;
   g_autofree char *own_text = NULL, *other_text = NULL;
 
-  if (spec == NULL || find_property (first, property) == NULL)
+  if (spec == NULL || !hr_element_is_set (element, property))
     return TRUE;
   g_value_init (&own, spec->value_type);
   g_object_get_property (G_OBJECT (element), property, &own);
-  if (g_param_value_defaults (spec, &own))
-    return TRUE;
   g_value_init (&other, find_property (first, property)->value_type);
   g_object_get_property (G_OBJECT (first), property, &other);
   own_text = value_text (&own);
@@ -136,13 +134,11 @@ fail_encoded (const HrTensor *bytes, GError **error)
   return FALSE;
 }
 
-gboolean
-hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *height, guint32 *width,
-                    GError **error)
+/* @image: (nullable): that member */
+static gboolean
+find_size (const HrBuffer *sample, guint index, HrTensor *image, guint32 *height, guint32 *width)
 {
   HrTensor *sizes = hr_buffer_get_tensor (sample, "image_sizes");
-  HrList *images = hr_buffer_get_list (sample, "images");
-  HrTensor *image = images != NULL ? hr_list_get_tensor (images, index) : NULL;
 
   if (sizes != NULL && index < hr_tensor_get_shape (sizes)[0]) {
     const gint32 *size = (const gint32 *)hr_tensor_get_data (sizes) + 2 * index;
@@ -158,6 +154,37 @@ hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *height, guint3
     *width = hr_tensor_get_shape (image)[1];
     return TRUE;
   }
+  return FALSE;
+}
+
+static HrTensor *
+get_image (const HrBuffer *sample, guint index)
+{
+  HrList *images = hr_buffer_get_list (sample, "images");
+
+  return images != NULL && index < hr_list_get_length (images) ? hr_list_get_tensor (images, index)
+                                                               : NULL;
+}
+
+guint64
+hr_sizing_get_cost (gconstpointer self, const HrBuffer *sample, guint index)
+{
+  guint32 height, width;
+
+  (void)self;
+  return find_size (sample, index, get_image (sample, index), &height, &width)
+             ? (guint64)height * width
+             : 0;
+}
+
+gboolean
+hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *height, guint32 *width,
+                    GError **error)
+{
+  HrTensor *image = get_image (sample, index);
+
+  if (find_size (sample, index, image, height, width))
+    return TRUE;
   if (image != NULL && hr_tensor_get_n_dims (image) == 1)
     return fail_encoded (image, error);
   g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,

@@ -81,6 +81,16 @@ gboolean hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *heigh
                              GError **error);
 
 /**
+ * hr_sizing_get_cost:
+ * @index: of the sample's images
+ *
+ * What an element's cost() tells: decoding and resizing take as long as there are pixels.
+ *
+ * Returns: pixels of the image; 0: neither imagefetch nor imagedecode has told its size
+ */
+guint64 hr_sizing_get_cost (gconstpointer self, const HrBuffer *sample, guint index);
+
+/**
  * hr_sizing_decide:
  * @sample: writable
  * @error: #HR_DATA_ERROR_ASPECT_RATIO and others, naming the image

@@ -21,14 +21,14 @@ fail_size (const char *uri, gsize max_bytes, GError **error)
 /* ---- files ---- */
 
 static gboolean
-read_all (int fd, const char *path, gint64 expected, gsize max_bytes, HrMemory **memory,
-          gsize *size, GError **error)
+read_all (int fd, const char *path, gint64 expected, gsize max_bytes, int wake_fd,
+          HrMemory **memory, gsize *size, GError **error)
 {
   *size = 0;
   *memory = hr_memory_new (expected >= 0 ? (gsize)expected + 1 : STEP);
   for (;;) {
     gssize n = hr_file_read (fd, path, (gint64)*size, (*memory)->data + *size,
-                             (*memory)->size - *size, -1, error);
+                             (*memory)->size - *size, wake_fd, error);
 
     if (n < 0)
       return FALSE;
@@ -48,7 +48,7 @@ read_all (int fd, const char *path, gint64 expected, gsize max_bytes, HrMemory *
 }
 
 static HrMemory *
-load_file (const char *uri, gsize max_bytes, gsize *size, GError **error)
+load_file (const char *uri, gsize max_bytes, int wake_fd, gsize *size, GError **error)
 {
   g_autofree char *path = hr_file_path (uri, error);
   HrMemory *memory = NULL;
@@ -60,7 +60,7 @@ load_file (const char *uri, gsize max_bytes, gsize *size, GError **error)
     return NULL;
   good = expected > (gint64)max_bytes
              ? fail_size (path, max_bytes, error)
-             : read_all (fd, path, expected, max_bytes, &memory, size, error);
+             : read_all (fd, path, expected, max_bytes, wake_fd, &memory, size, error);
   close (fd);
   if (!good)
     g_clear_pointer (&memory, hr_memory_unref);
@@ -71,8 +71,8 @@ load_file (const char *uri, gsize max_bytes, gsize *size, GError **error)
 
 /* takes @request */
 static HrMemory *
-load_request (HrHttpRequest *request, const HrHttpOptions *options, gsize max_bytes, gsize *size,
-              GError **error)
+load_request (HrHttpRequest *request, const HrHttpOptions *options, gsize max_bytes, int wake_fd,
+              gsize *size, GError **error)
 {
   g_autoptr (HrHttp) http = hr_http_new (options, error);
   g_auto (HrHttpAnswer) answer = { 0 };
@@ -82,7 +82,7 @@ load_request (HrHttpRequest *request, const HrHttpOptions *options, gsize max_by
     return NULL;
   }
   request->max_bytes = max_bytes;
-  if (!hr_http_wait (http, request, -1, &answer, error))
+  if (!hr_http_wait (http, request, wake_fd, &answer, error))
     return NULL;
   *size = answer.received;
   return answer.body != NULL ? g_steal_pointer (&answer.body) : hr_memory_new (1);
@@ -90,7 +90,7 @@ load_request (HrHttpRequest *request, const HrHttpOptions *options, gsize max_by
 
 static HrMemory *
 load_s3 (const char *uri, const HrS3Settings *settings, const HrHttpOptions *options,
-         gsize max_bytes, gsize *size, GError **error)
+         gsize max_bytes, int wake_fd, gsize *size, GError **error)
 {
   g_auto (HrS3Uri) place = { 0 };
   HrS3Config *config;
@@ -105,24 +105,24 @@ load_s3 (const char *uri, const HrS3Settings *settings, const HrHttpOptions *opt
   config = hr_s3_config_new (settings, error);
   if (config == NULL)
     return NULL;
-  memory =
-      load_request (hr_s3_get (config, place.bucket, place.key), options, max_bytes, size, error);
+  memory = load_request (hr_s3_get (config, place.bucket, place.key), options, max_bytes, wake_fd,
+                         size, error);
   hr_s3_config_unref (config);
   return memory;
 }
 
 HrMemory *
 hr_io_load (const char *uri, const HrS3Settings *settings, const HrHttpOptions *options,
-            gsize max_bytes, gsize *size, GError **error)
+            gsize max_bytes, int wake_fd, gsize *size, GError **error)
 {
   if (g_str_has_prefix (uri, "s3://"))
-    return load_s3 (uri, settings, options, max_bytes, size, error);
+    return load_s3 (uri, settings, options, max_bytes, wake_fd, size, error);
   if (g_str_has_prefix (uri, "http://") || g_str_has_prefix (uri, "https://")) {
     HrHttpRequest *request = hr_http_request_new (uri, uri);
 
     request->follow = TRUE;
     request->question.close_is_end = TRUE;
-    return load_request (request, options, max_bytes, size, error);
+    return load_request (request, options, max_bytes, wake_fd, size, error);
   }
-  return load_file (uri, max_bytes, size, error);
+  return load_file (uri, max_bytes, wake_fd, size, error);
 }

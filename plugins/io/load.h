@@ -12,12 +12,13 @@ G_BEGIN_DECLS
  * @settings: for S3
  * @options: for all transfers
  * @max_bytes: a larger object is an error
+ * @wake_fd: when this becomes readable, the wait ends with #HR_CORE_ERROR_STOPPED; -1: none
  * @size: (out): its bytes; the memory may be larger
  * @error: #HR_RESOURCE_ERROR, naming the object; #HR_PARSE_ERROR_BAD_VALUE for what is no URI
  *
  * Waits until it is there, within the options' timeouts.
  */
 HrMemory *hr_io_load (const char *uri, const HrS3Settings *settings, const HrHttpOptions *options,
-                      gsize max_bytes, gsize *size, GError **error);
+                      gsize max_bytes, int wake_fd, gsize *size, GError **error);
 
 G_END_DECLS

@@ -10,6 +10,7 @@ typedef struct {
   gint strip;
   gint missing_placeholder;
   gint video;
+  gint late_system;
   char *media_base;
   guint64 max_line_bytes;
   guint64 max_depth;
@@ -19,6 +20,7 @@ typedef struct {
 static const char *const strips[] = { "qwen", "none", NULL };
 static const char *const missing[] = { "error", "prepend", NULL };
 static const char *const videos[] = { "error", "skip", NULL };
+static const char *const late[] = { "error", "drop", "keep", NULL };
 
 static const HrProp props[] = {
   HR_PROP_STRV (Jsonlparse, keep, NULL,
@@ -35,6 +37,11 @@ static const HrProp props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_ENUM (Jsonlparse, video, videos, HR_VIDEO_ERROR,
                 "What to do with records that show a video: error, or skip them without one",
+                .flags = HR_PROP_STREAM),
+  HR_PROP_ENUM (Jsonlparse, late_system, late, HR_LATE_SYSTEM_ERROR,
+                "What to do with a system turn that is not the first one: error; drop it, as the "
+                "chat template of Qwen3-VL does; or keep it, for a template that shows it, such as "
+                "Qwen2-VL's",
                 .flags = HR_PROP_STREAM),
   HR_PROP_STRING (
       Jsonlparse, media_base, NULL,
@@ -129,14 +136,14 @@ set_images (const Block *block, HrBuffer *sample, const HrRecord *record)
 }
 
 static gboolean
-set_kept (const Block *block, HrBuffer *sample, GError **error)
+set_kept (const Block *block, guint root, HrBuffer *sample, GError **error)
 {
   const HrJson *json = &block->state->json;
   char **keep = block->self->keep;
 
   for (guint i = 0; keep != NULL && keep[i] != NULL; i++) {
     const char *name = g_intern_string (keep[i]);
-    guint value = hr_json_member (json, 0, name);
+    guint value = hr_json_member (json, root, name);
     JsonNode *node = value != 0 ? hr_json_to_node (json, value) : json_node_new (JSON_NODE_NULL);
 
     if (node == NULL) {
@@ -156,39 +163,39 @@ set_kept (const Block *block, HrBuffer *sample, GError **error)
 
 /* TRUE with *@sample NULL: it is to be left out */
 static gboolean
-read_line (const Block *block, const char *line, gsize length, HrOrigin *origin, HrBuffer **sample,
-           GError **error)
+read_record (const Block *block, guint root, HrBuffer **sample, GError **error)
 {
   const Jsonlparse *self = block->self;
-  HrJson *json = &block->state->json;
-  HrRecordRules rules = { self->strip, self->missing_placeholder, self->video };
+  HrRecordRules rules = { self->strip, self->missing_placeholder, self->video, self->late_system };
   g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
 
-  if (!hr_json_scan (json, line, length, self->max_depth, NULL, error))
-    return FALSE;
-  origin->id = hr_record_dup_id (json);
-  if (!hr_record_read (json, &rules, &record, error))
+  if (!hr_record_read (&block->state->json, root, &rules, &record, error))
     return FALSE;
   if (record.left_out)
     return TRUE;
   *sample = hr_buffer_new ();
   hr_buffer_set_json (*sample, "conversation", g_steal_pointer (&record.conversation));
   set_images (block, *sample, &record);
-  if (!set_kept (block, *sample, error)) {
+  if (!set_kept (block, root, *sample, error)) {
     g_clear_pointer (sample, hr_buffer_unref);
     return FALSE;
   }
   return TRUE;
 }
 
+/* takes @origin */
 static gboolean
-give_line (const Block *block, const char *line, gsize length, HrOrigin *origin, GError **fatal)
+give_record (const Block *block, guint root, guint number, HrOrigin *origin, GError **fatal)
 {
   HrBuffer *sample = NULL;
   GError *error = NULL;
 
-  if (!read_line (block, line, length, origin, &sample, &error))
+  origin->id = hr_record_dup_id (&block->state->json, root);
+  if (!read_record (block, root, &sample, &error)) {
+    if (root != 0)
+      g_prefix_error (&error, "record %u of the line's list: ", number);
     return hr_out_reject (block->out, NULL, origin, error, fatal);
+  }
   if (sample == NULL) {
     hr_out_drop (block->out, NULL, origin, NULL);
     return TRUE;
@@ -196,6 +203,29 @@ give_line (const Block *block, const char *line, gsize length, HrOrigin *origin,
   hr_buffer_set_origin (sample, origin);
   hr_out_push (block->out, sample);
   return TRUE;
+}
+
+/* a line that is a list of records, a group that was packed beforehand, gives them one by one */
+static gboolean
+give_line (const Block *block, const char *line, gsize length, HrOrigin *origin, GError **fatal)
+{
+  HrJson *json = &block->state->json;
+  GError *error = NULL;
+  guint number = 1;
+  gboolean go_on = TRUE;
+
+  if (!hr_json_scan (json, line, length, block->self->max_depth, NULL, &error))
+    return hr_out_reject (block->out, NULL, origin, error, fatal);
+  if (hr_json_type (json, 0) != HR_JSON_ARRAY || hr_json_first (json, 0) == 0)
+    return give_record (block, 0, 0, origin, fatal);
+  for (guint item = hr_json_first (json, 0); go_on && item != 0;
+       item = hr_json_next (json, 0, item), number++)
+    go_on = give_record (
+        block, item, number,
+        hr_origin_new (origin->uri, origin->root, origin->byte, origin->length, origin->line),
+        fatal);
+  hr_origin_unref (origin);
+  return go_on;
 }
 
 static gboolean

@@ -301,7 +301,7 @@ read_pair (HrReader *reader, const char *question, const char *more, const char 
 {
   const HrJson *json = reader->json;
   const char *const fields[] = { question, more };
-  guint history = hr_json_get (json, 0, "history"), value;
+  guint history = hr_json_get (json, reader->root, "history"), value;
   g_autoptr (GString) text = NULL;
 
   if (history != 0 && !read_list (reader, history, "history", read_history_pair))
@@ -309,7 +309,7 @@ read_pair (HrReader *reader, const char *question, const char *more, const char 
   for (guint i = 0; i < G_N_ELEMENTS (fields); i++) {
     g_autofree char *own = NULL;
 
-    value = fields[i] != NULL ? hr_json_get (json, 0, fields[i]) : 0;
+    value = fields[i] != NULL ? hr_json_get (json, reader->root, fields[i]) : 0;
     if (value == 0)
       continue;
     if (!hr_record_check_text (json, value, HR_PLACE (fields[i], -1, NULL, -1, NULL),
@@ -326,7 +326,7 @@ read_pair (HrReader *reader, const char *question, const char *more, const char 
         reader,
         hr_reader_begin_turn (reader, HR_ROLE_USER, FALSE, HR_PLACE (question, -1, NULL, -1, NULL)),
         HR_ROLE_USER, text->str);
-  value = hr_json_get (json, 0, answer);
+  value = hr_json_get (json, reader->root, answer);
   return value == 0
          || hr_reader_add_turn (reader, HR_ROLE_ASSISTANT, TRUE, value,
                                 HR_PLACE (answer, -1, NULL, -1, NULL));
@@ -344,16 +344,16 @@ hr_reader_read_forms (HrReader *reader)
   const HrJson *json = reader->json;
 
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++) {
-    guint list = hr_json_get (json, 0, lists[i].field);
+    guint list = hr_json_get (json, reader->root, lists[i].field);
 
     if (list != 0)
       return read_list (reader, list, lists[i].field, lists[i].read_item);
   }
-  if (hr_json_get (json, 0, "query") != 0)
+  if (hr_json_get (json, reader->root, "query") != 0)
     return read_pair (reader, "query", NULL, "response");
-  if (hr_json_get (json, 0, "instruction") != 0)
+  if (hr_json_get (json, reader->root, "instruction") != 0)
     return read_pair (reader, "instruction", "input", "output");
-  if (hr_json_get (json, 0, "response") != 0)
+  if (hr_json_get (json, reader->root, "response") != 0)
     return read_pair (reader, "query", NULL, "response");
   hr_set_data_error (
       reader->error, HR_DATA_ERROR_BAD_RECORD,

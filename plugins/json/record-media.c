@@ -90,10 +90,10 @@ hr_media_ref_append (const HrJson *json, const HrMediaRef *ref, HrRecord *record
 
 /* the one of two fields that a record has: 0 if none */
 static gboolean
-one_of (const HrJson *json, const char *const names[2], guint *value, const char **name,
+one_of (const HrJson *json, guint root, const char *const names[2], guint *value, const char **name,
         GError **error)
 {
-  guint first = hr_json_get (json, 0, names[0]), second = hr_json_get (json, 0, names[1]);
+  guint first = hr_json_get (json, root, names[0]), second = hr_json_get (json, root, names[1]);
 
   *value = first != 0 ? first : second;
   *name = first != 0 ? names[0] : names[1];
@@ -107,7 +107,7 @@ one_of (const HrJson *json, const char *const names[2], guint *value, const char
 }
 
 gboolean
-hr_media_pool_read (const HrJson *json, GArray *pool, GError **error)
+hr_media_pool_read (const HrJson *json, guint root, GArray *pool, GError **error)
 {
   static const char *const names[2] = { "image", "images" };
   const char *name;
@@ -115,7 +115,7 @@ hr_media_pool_read (const HrJson *json, GArray *pool, GError **error)
   HrMediaRef ref;
   int index = 0;
 
-  if (!one_of (json, names, &value, &name, error))
+  if (!one_of (json, root, names, &value, &name, error))
     return FALSE;
   if (value == 0)
     return TRUE;
@@ -134,12 +134,12 @@ hr_media_pool_read (const HrJson *json, GArray *pool, GError **error)
 }
 
 gboolean
-hr_media_find_video (const HrJson *json, const char **field, GError **error)
+hr_media_find_video (const HrJson *json, guint root, const char **field, GError **error)
 {
   static const char *const names[2] = { "video", "videos" };
   guint value;
 
-  if (!one_of (json, names, &value, field, error))
+  if (!one_of (json, root, names, &value, field, error))
     return FALSE;
   if (value == 0
       || (hr_json_type (json, value) == HR_JSON_ARRAY && hr_json_first (json, value) == 0))

@@ -48,9 +48,9 @@ gboolean hr_media_ref_read (const HrJson *json, guint value, const HrPlace *plac
 /* the image becomes the record's next */
 void hr_media_ref_append (const HrJson *json, const HrMediaRef *ref, HrRecord *record);
 /* appends the record's "image" or "images" to @pool, an array of HrMediaRef */
-gboolean hr_media_pool_read (const HrJson *json, GArray *pool, GError **error);
+gboolean hr_media_pool_read (const HrJson *json, guint root, GArray *pool, GError **error);
 /* the name of the field that holds a video, %NULL if there is none */
-gboolean hr_media_find_video (const HrJson *json, const char **field, GError **error);
+gboolean hr_media_find_video (const HrJson *json, guint root, const char **field, GError **error);
 
 /* ---- record-text.c ---- */
 
@@ -76,16 +76,19 @@ typedef enum { HR_ROLE_SYSTEM, HR_ROLE_USER, HR_ROLE_ASSISTANT } HrRole;
 
 /**
  * HrReader: a record while it is read
+ * @root: the record in @json
  * @system: the record's own system text, 0 if none: the first turn, unless the turns have one
  * @pool: (element-type HrMediaRef): what placeholders draw on, from left to right
  * @placeholders: for images, and parts without a link of their own
  */
 typedef struct {
   const HrJson *json;
+  guint root;
   const HrRecordRules *rules;
   HrRecord *record;
   GError **error;
   JsonArray *turns;
+  JsonArray *spare; /* the parts of turns that are dropped */
   JsonObject *first_user;
   guint system;
   GArray *pool;
@@ -97,7 +100,7 @@ typedef struct {
 
 /* opens a turn; puts the record's own system text in front of the first one. Returns: (transfer
  * none): its parts, NULL with the error if there may be no such turn here (never for users and
- * assistants) */
+ * assistants). What the parts of a turn that is dropped hold is checked all the same */
 JsonArray *hr_reader_begin_turn (HrReader *reader, HrRole role, gboolean train,
                                  const HrPlace *place);
 /* an empty text adds nothing */

@@ -89,6 +89,16 @@ hr_reader_add_pool_image (HrReader *reader, JsonArray *parts)
   reader->placeholders++;
 }
 
+/* a turn that nobody sees */
+static JsonArray *
+spare_turn (HrReader *reader)
+{
+  JsonArray *parts = json_array_new ();
+
+  json_array_add_array_element (reader->spare, parts);
+  return parts;
+}
+
 static JsonArray *
 append_turn (HrReader *reader, HrRole role, gboolean train)
 {
@@ -148,8 +158,17 @@ hr_reader_begin_turn (HrReader *reader, HrRole role, gboolean train, const HrPla
   gboolean first = json_array_get_length (reader->turns) == 0;
 
   if (role == HR_ROLE_SYSTEM && !first) {
+    switch (reader->rules->late_system) {
+    case HR_LATE_SYSTEM_DROP:
+      return spare_turn (reader);
+    case HR_LATE_SYSTEM_KEEP:
+      return append_turn (reader, role, FALSE);
+    case HR_LATE_SYSTEM_ERROR:
+      break;
+    }
     hr_place_fail (reader->error, HR_DATA_ERROR_UNSUPPORTED, place,
-                   "is a system turn, but not the first one: the chat template would drop it");
+                   "is a system turn, but not the first one: the chat template would drop it; "
+                   "late-system=drop does so");
     return NULL;
   }
   if (role != HR_ROLE_SYSTEM && first && reader->system != 0) {

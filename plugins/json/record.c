@@ -54,33 +54,23 @@ static gboolean
 check_record (HrReader *reader)
 {
   const HrJson *json = reader->json;
-  guint id, tools;
+  guint root = reader->root, id, tools;
 
-  if (hr_json_type (json, 0) == HR_JSON_ARRAY && hr_json_first (json, 0) != 0) {
-    gboolean records = TRUE;
-
-    for (guint i = hr_json_first (json, 0); i != 0; i = hr_json_next (json, 0, i))
-      records &= hr_json_type (json, i) == HR_JSON_OBJECT;
-    if (records) {
-      hr_set_data_error (reader->error, HR_DATA_ERROR_UNSUPPORTED,
-                         "the line is a list of records: packed groups are not supported yet");
-      return FALSE;
-    }
-  }
-  if (hr_json_type (json, 0) != HR_JSON_OBJECT)
-    return hr_record_fail_type (json, 0, HR_PLACE ("the line", -1, NULL, -1, NULL), "an object",
-                                reader->error);
-  id = hr_json_get (json, 0, "id");
+  if (hr_json_type (json, root) != HR_JSON_OBJECT)
+    return hr_record_fail_type (json, root,
+                                HR_PLACE (root == 0 ? "the line" : "it", -1, NULL, -1, NULL),
+                                "an object", reader->error);
+  id = hr_json_get (json, root, "id");
   if (id != 0 && hr_json_type (json, id) == HR_JSON_STRING
       && !hr_record_check_text (json, id, HR_PLACE ("id", -1, NULL, -1, NULL), reader->error))
     return FALSE;
-  tools = hr_json_get (json, 0, "tools");
+  tools = hr_json_get (json, root, "tools");
   if (tools != 0 && !hr_json_is_empty_list (json, tools) && !hr_json_equals (json, tools, "")
       && !hr_json_equals (json, tools, "[]"))
     return hr_place_fail (reader->error, HR_DATA_ERROR_UNSUPPORTED,
                           HR_PLACE ("tools", -1, NULL, -1, NULL),
                           "is there, but tools are not supported");
-  reader->system = hr_json_get (json, 0, "system");
+  reader->system = hr_json_get (json, root, "system");
   if (reader->system != 0
       && !hr_record_check_text (json, reader->system, HR_PLACE ("system", -1, NULL, -1, NULL),
                                 reader->error))
@@ -95,11 +85,12 @@ read_record (HrReader *reader)
 {
   const char *video;
 
-  if (!check_record (reader) || !hr_media_find_video (reader->json, &video, reader->error))
+  if (!check_record (reader)
+      || !hr_media_find_video (reader->json, reader->root, &video, reader->error))
     return FALSE;
   if (video != NULL)
     return hr_reader_found_video (reader, HR_PLACE (video, -1, NULL, -1, NULL));
-  if (!hr_media_pool_read (reader->json, reader->pool, reader->error)
+  if (!hr_media_pool_read (reader->json, reader->root, reader->pool, reader->error)
       || !hr_reader_read_forms (reader))
     return FALSE;
   if (reader->record->left_out)
@@ -109,13 +100,19 @@ read_record (HrReader *reader)
 }
 
 gboolean
-hr_record_read (const HrJson *json, const HrRecordRules *rules, HrRecord *record, GError **error)
+hr_record_read (const HrJson *json, guint root, const HrRecordRules *rules, HrRecord *record,
+                GError **error)
 {
   g_autoptr (GArray) pool = g_array_new (FALSE, FALSE, sizeof (HrMediaRef));
   g_autoptr (JsonObject) conversation = json_object_new ();
-  HrReader reader = {
-    .json = json, .rules = rules, .record = record, .error = error, .pool = pool
-  };
+  g_autoptr (JsonArray) spare = json_array_new ();
+  HrReader reader = { .json = json,
+                      .root = root,
+                      .rules = rules,
+                      .record = record,
+                      .error = error,
+                      .pool = pool,
+                      .spare = spare };
   gboolean good;
 
   *record = (HrRecord){ NULL, g_ptr_array_new_with_free_func (g_free),
@@ -137,9 +134,9 @@ hr_record_clear (HrRecord *record)
 }
 
 char *
-hr_record_dup_id (const HrJson *json)
+hr_record_dup_id (const HrJson *json, guint root)
 {
-  guint id = hr_json_type (json, 0) == HR_JSON_OBJECT ? hr_json_get (json, 0, "id") : 0;
+  guint id = hr_json_type (json, root) == HR_JSON_OBJECT ? hr_json_get (json, root, "id") : 0;
 
   if (id == 0 || (json->values[id].flags & HR_JSON_NUL) != 0)
     return NULL;

@@ -19,10 +19,17 @@ typedef enum {
   HR_VIDEO_SKIP /* such records are left out */
 } HrVideo;
 
+typedef enum {
+  HR_LATE_SYSTEM_ERROR,
+  HR_LATE_SYSTEM_DROP, /* as the template would */
+  HR_LATE_SYSTEM_KEEP
+} HrLateSystem;
+
 typedef struct {
   HrStrip strip;
   HrMissingPlaceholder missing_placeholder;
   HrVideo video;
+  HrLateSystem late_system;
 } HrRecordRules;
 
 /**
@@ -45,18 +52,19 @@ typedef struct {
 /**
  * hr_record_read:
  * @json: a checked line
+ * @root: the record in it: 0, or an item of a line that is a list
  * @rules: how to read what is not the same everywhere
  * @record: (out caller-allocates): the result; clear it with hr_record_clear(), also after errors
  * @error: #HR_DATA_ERROR: BAD_RECORD, NO_ASSISTANT_TURN, PLACEHOLDER_MISMATCH or UNSUPPORTED; the
  *   message names the field
  */
-gboolean hr_record_read (const HrJson *json, const HrRecordRules *rules, HrRecord *record,
-                         GError **error);
+gboolean hr_record_read (const HrJson *json, guint root, const HrRecordRules *rules,
+                         HrRecord *record, GError **error);
 void hr_record_clear (HrRecord *record);
 
 /* (transfer full) (nullable): the record's "id", as written, whatever its type; %NULL for none, and
  * for one that holds \u0000, which hr_record_read() refuses */
-char *hr_record_dup_id (const HrJson *json);
+char *hr_record_dup_id (const HrJson *json, guint root);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (HrRecord, hr_record_clear)
 

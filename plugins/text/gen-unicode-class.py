@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
-"""Writes unicode-class-table.h: one byte for each code point, what the scanner and the quick check
-of NFC need to know about it. The table is in the tree; run this again only for a newer Unicode.
+"""Writes two tables, which are in the tree; run this again only for a newer Unicode.
 
-usage: pip install unicodedataplus==16.0.0.post1 && gen-unicode-class.py >unicode-class-table.h
+unicode-class-table.h: one byte for each code point, what the scanner and the quick check of NFC need
+to know about it. unicode-category-table.h: general categories and the script Han, for other patterns.
+
+usage: pip install unicodedataplus==16.0.0.post1 && gen-unicode-class.py FOLDER
 """
+import os
 import sys
 import unicodedataplus as ucd
 
-L, N, SPACE, NEWLINE = 1, 2, 3, 4  # 0: anything else; bits 0 to 2
+L, N, SPACE, NEWLINE, M = 1, 2, 3, 4, 5  # 0: anything else; bits 0 to 2
 UNSAFE = 8  # may not stand in a text that is certainly NFC
 BARRIER = 16  # the normaliser must not look at it: NUL, and what Unicode 9 does not know
 
@@ -38,14 +41,14 @@ def find_unsafe():
     return unsafe
 
 
-def main():
+def write_classes(file):
     unsafe = find_unsafe()
     table = bytearray(0x110000)
-    count = [0] * 5
+    count = [0] * 6
     for c in range(0x110000):
         category = ucd.category(chr(c))[0]
         kind = NEWLINE if c in (10, 13) else SPACE if c in WHITE_SPACE else \
-            L if category == "L" else N if category == "N" else 0
+            L if category == "L" else N if category == "N" else M if category == "M" else 0
         count[kind] += 1
         table[c] = kind | (UNSAFE if c in unsafe else 0) | (0 if c > 0 and is_old(c) else BARRIER)
     assert ucd.unidata_version.startswith("16.0") and count[L] == 141028 and count[N] == 1911, count
@@ -53,18 +56,58 @@ def main():
     for at in range(0, 0x110000, BLOCK):
         index.append(blocks.setdefault(bytes(table[at:at + BLOCK]), len(blocks)))
     assert len(blocks) < 65536
-    print("/* unicode-class-table.h: made by gen-unicode-class.py; not for editing", file=sys.stdout)
-    print(" *")
+    print("/* unicode-class-table.h: made by gen-unicode-class.py; not for editing", file=file)
+    print(" *", file=file)
     print(" * Unicode %s: %d letters, %d numbers; %d code points that NFC may change, as of 9.0 */"
-          % (ucd.unidata_version, count[L], count[N], len(unsafe)))
-    print("/* clang-format off */")
-    print("static const guint16 class_index[%d] = {" % len(index))
+          % (ucd.unidata_version, count[L], count[N], len(unsafe)), file=file)
+    print("/* clang-format off */", file=file)
+    print("static const guint16 class_index[%d] = {" % len(index), file=file)
     for at in range(0, len(index), 32):
-        print("  " + ",".join(map(str, index[at:at + 32])) + ",")
-    print("};\nstatic const guint8 class_blocks[%d][%d] = {" % (len(blocks), BLOCK))
+        print("  " + ",".join(map(str, index[at:at + 32])) + ",", file=file)
+    print("};\nstatic const guint8 class_blocks[%d][%d] = {" % (len(blocks), BLOCK), file=file)
     for block in blocks:
-        print("  {" + ",".join(map(str, block)) + "},")
-    print("};\n/* clang-format on */")
+        print("  {" + ",".join(map(str, block)) + "},", file=file)
+    print("};\n/* clang-format on */", file=file)
+
+
+# in the order of category_names in unicode-category.c
+CATEGORIES = ["Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
+              "Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn"]
+
+
+def runs_of(value):
+    """(first, value) of each run of equal values"""
+    runs = []
+    for c in range(0x110000):
+        v = value(chr(c))
+        if not runs or runs[-1][1] != v:
+            runs.append((c, v))
+    return runs
+
+
+def write_categories(file):
+    runs = runs_of(ucd.category)
+    han = runs_of(lambda c: ucd.script(c) == "Han")
+    han = [(first, han[i + 1][0] - 1) for i, (first, is_han) in enumerate(han) if is_han]
+    numbers = [first << 5 | CATEGORIES.index(category) for first, category in runs]
+    print("/* unicode-category-table.h: made by gen-unicode-class.py; not for editing", file=file)
+    print(" *", file=file)
+    print(" * Unicode %s: first code point << 5 | category, for each run of one category */"
+          % ucd.unidata_version, file=file)
+    print("/* clang-format off */", file=file)
+    print("static const guint32 category_runs[%d] = {" % len(numbers), file=file)
+    for at in range(0, len(numbers), 16):
+        print("  " + ",".join(map(str, numbers[at:at + 16])) + ",", file=file)
+    print("};\nstatic const guint32 han_ranges[%d][2] = {" % len(han), file=file)
+    for first, last in han:
+        print("  {0x%X,0x%X}," % (first, last), file=file)
+    print("};\n/* clang-format on */", file=file)
+
+
+def main():
+    for name, write in (("class", write_classes), ("category", write_categories)):
+        with open(os.path.join(sys.argv[1], f"unicode-{name}-table.h"), "w", encoding="utf-8") as file:
+            write(file)
 
 
 main()

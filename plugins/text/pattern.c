@@ -3,6 +3,7 @@
 #include "pattern.h"
 #include <pcre2.h>
 #include "hr-error.h"
+#include "pattern-translate.h"
 #include "scanner.h"
 
 #define STACK_START (32 * 1024)
@@ -22,33 +23,50 @@ struct _HrMatcher {
   const guint8 *text;
   const guint8 *at;
   const guint8 *end;
-  const guint8 *match_end; /* a match begins at @at and ends here; NULL: it has to be looked for */
+  const guint8 *from;      /* where to look for the next match */
+  const guint8 *last_end;  /* of the last match; NULL: none yet */
+  const guint8 *match_end; /* behind @at: a match begins at @at and ends here */
 };
 
-HrPattern *
-hr_pattern_new (const char *text, gboolean literal, GError **error)
+/* @text is PCRE2's; @shown is what the user knows */
+static gboolean
+compile (HrPattern *pattern, const char *text, gboolean literal, const char *shown, GError **error)
 {
-  g_autoptr (HrPattern) pattern = g_new0 (HrPattern, 1);
+  pcre2_compile_context *context = pcre2_compile_context_create (NULL);
   int code;
   PCRE2_SIZE at;
 
-  pattern->is_scanner = !literal && hr_scanner_init (&pattern->scanner, text);
-  if (pattern->is_scanner)
-    return g_steal_pointer (&pattern);
-  pattern->code =
-      pcre2_compile ((PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
-                     PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP), &code, &at, NULL);
+  pcre2_set_newline (context, PCRE2_NEWLINE_LF);
+  pattern->code = pcre2_compile (
+      (PCRE2_SPTR)text, PCRE2_ZERO_TERMINATED,
+      PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE), &code, &at, context);
+  pcre2_compile_context_free (context);
   if (pattern->code == NULL) {
     PCRE2_UCHAR why[256];
 
     pcre2_get_error_message (code, why, sizeof (why));
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
-                 "the pattern \"%s\" is wrong at offset %" G_GSIZE_FORMAT ": %s", text, (gsize)at,
-                 (const char *)why);
-    return NULL;
+                 "the pattern \"%s\" is wrong: %s", shown, (const char *)why);
+    return FALSE;
   }
   pcre2_jit_compile (pattern->code, PCRE2_JIT_COMPLETE); /* without it, slower */
-  return g_steal_pointer (&pattern);
+  return TRUE;
+}
+
+HrPattern *
+hr_pattern_new (const char *text, gboolean literal, GError **error)
+{
+  g_autoptr (HrPattern) pattern = g_new0 (HrPattern, 1);
+  g_autofree char *translated = NULL;
+
+  pattern->is_scanner = !literal && hr_scanner_init (&pattern->scanner, text);
+  if (pattern->is_scanner)
+    return g_steal_pointer (&pattern);
+  if (!literal && (translated = hr_pattern_translate (text, error)) == NULL)
+    return NULL;
+  return compile (pattern, literal ? text : translated, literal, text, error)
+             ? g_steal_pointer (&pattern)
+             : NULL;
 }
 
 void
@@ -95,25 +113,27 @@ hr_matcher_free (HrMatcher *matcher)
 void
 hr_matcher_begin (HrMatcher *matcher, const guint8 *text, gsize size)
 {
-  matcher->text = matcher->at = text;
+  matcher->text = matcher->at = matcher->from = text;
   matcher->end = text + size;
-  matcher->match_end = NULL;
+  matcher->last_end = matcher->match_end = NULL;
 }
 
-/* Where the next match begins and ends; an empty one cuts nothing. The text was checked to be
- * UTF-8 before. */
+/* The next match, as the reference counts them: from the end of the last one, and an empty one
+ * there is none. FALSE with *@begin %NULL: there is none. The text was checked to be UTF-8 before.
+ */
 static gboolean
 find (HrMatcher *matcher, const guint8 **begin, const guint8 **end, GError **error)
 {
-  gsize from = matcher->at - matcher->text, size = matcher->end - matcher->text;
+  gsize size = matcher->end - matcher->text;
 
-  while (from < size) {
-    int n = pcre2_match (matcher->pattern->code, matcher->text, size, from, PCRE2_NO_UTF_CHECK,
-                         matcher->data, matcher->context);
+  *begin = NULL;
+  while (matcher->from < matcher->end) {
+    int n = pcre2_match (matcher->pattern->code, matcher->text, size, matcher->from - matcher->text,
+                         PCRE2_NO_UTF_CHECK, matcher->data, matcher->context);
     const PCRE2_SIZE *found = pcre2_get_ovector_pointer (matcher->data);
 
     if (n == PCRE2_ERROR_NOMATCH)
-      break;
+      return TRUE;
     if (n < 0) {
       PCRE2_UCHAR why[256];
 
@@ -122,44 +142,47 @@ find (HrMatcher *matcher, const guint8 **begin, const guint8 **end, GError **err
                          "the tokenizer's pattern cannot cut this text: %s", (const char *)why);
       return FALSE;
     }
-    if (found[1] > found[0] && found[0] >= from) {
-      *begin = matcher->text + found[0];
-      *end = matcher->text + found[1];
+    *begin = matcher->text + found[0];
+    *end = matcher->text + found[1];
+    if (*begin < *end || *end != matcher->last_end) {
+      matcher->from = matcher->last_end = *end;
       return TRUE;
     }
-    from = MAX (found[1], from);
-    from = (const guint8 *)g_utf8_next_char ((const char *)matcher->text + from) - matcher->text;
+    *begin = NULL;
+    matcher->from = (const guint8 *)g_utf8_next_char ((const char *)matcher->from);
   }
-  *begin = *end = matcher->end;
   return TRUE;
+}
+
+/* up to where the next match begins; that it matches is the piece after this one */
+static const guint8 *
+cut_before (HrMatcher *matcher, const guint8 *begin, const guint8 *behind)
+{
+  if (begin == matcher->at)
+    return behind;
+  matcher->match_end = behind;
+  return begin;
 }
 
 gboolean
 hr_matcher_next (HrMatcher *matcher, const guint8 **end, GError **error)
 {
-  const guint8 *begin, *behind;
+  const guint8 *begin, *behind, *next = matcher->at;
 
-  if (matcher->at >= matcher->end) {
-    *end = NULL;
+  *end = NULL;
+  if (matcher->at >= matcher->end)
     return TRUE;
-  }
   if (matcher->pattern->is_scanner) {
     *end = matcher->at = hr_scanner_next (&matcher->pattern->scanner, matcher->at, matcher->end);
     return TRUE;
   }
-  if (matcher->match_end != NULL) {
-    *end = matcher->at = matcher->match_end;
-    matcher->match_end = NULL;
-    return TRUE;
+  if (matcher->match_end > matcher->at)
+    next = matcher->match_end;
+  while (next == matcher->at) { /* an empty match cuts what is in front of it, and is no piece */
+    if (!find (matcher, &begin, &behind, error))
+      return FALSE;
+    next = begin != NULL ? cut_before (matcher, begin, behind) : matcher->end;
   }
-  if (!find (matcher, &begin, &behind, error))
-    return FALSE;
-  if (begin == matcher->at) {
-    *end = matcher->at = behind;
-    return TRUE;
-  }
-  if (behind > begin)
-    matcher->match_end = behind;
-  *end = matcher->at = begin;
+  *end = matcher->at = next;
   return TRUE;
 }

@@ -7,6 +7,7 @@ G_BEGIN_DECLS
 /**
  * HrScanner:
  * @max_digits: numbers in one piece: 1 for Qwen, 3 for Llama 3
+ * @joins_marks: [\p{L}\p{M}]+ for \p{L}+, and no \p{M} in the run of other characters: Qwen3.5
  *
  * The pattern, with N for @max_digits:
  * (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,N}|
@@ -15,6 +16,7 @@ G_BEGIN_DECLS
  */
 typedef struct {
   guint max_digits;
+  gboolean joins_marks;
 } HrScanner;
 
 /* FALSE: it is no pattern that the scanner knows */

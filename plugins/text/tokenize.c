@@ -129,13 +129,13 @@ tokenize_check_place (gconstpointer data, HrElement *element, GError **error)
 }
 
 static HrVocab *
-load_vocab (const Tokenize *self, GError **error)
+load_vocab (const Tokenize *self, HrElement *element, GError **error)
 {
   HrS3Settings settings = HR_S3_SETTINGS (self);
   HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, 1);
   gsize size;
-  g_autoptr (HrMemory) file =
-      hr_io_load (self->tokenizer, &settings, &options, MOST_VOCAB_BYTES, &size, error);
+  g_autoptr (HrMemory) file = hr_io_load (self->tokenizer, &settings, &options, MOST_VOCAB_BYTES,
+                                          hr_element_get_stop_fd (element), &size, error);
   HrVocab *vocab;
 
   if (file == NULL)
@@ -162,7 +162,7 @@ tokenize_start (gconstpointer data, gpointer shared_data, HrElement *element, GE
                                    .label_newline = self->label_newline };
   shared->patch_size = (guint)hr_sizing_get_uint (element, "patch-size");
   shared->merge_size = (guint)hr_sizing_get_uint (element, "merge-size");
-  shared->vocab = load_vocab (self, error);
+  shared->vocab = load_vocab (self, element, error);
   if (shared->vocab == NULL)
     return FALSE;
   if (hr_template_init (&shared->template, shared->vocab, error))

@@ -11,6 +11,7 @@ G_BEGIN_DECLS
  * @HR_CLASS_NUMBER: general category N
  * @HR_CLASS_SPACE: White_Space, but for the next
  * @HR_CLASS_NEWLINE: U+000A and U+000D
+ * @HR_CLASS_MARK: general category M
  *
  * Exclusive; the low bits of hr_unicode_class().
  */
@@ -20,6 +21,7 @@ typedef enum {
   HR_CLASS_NUMBER,
   HR_CLASS_SPACE,
   HR_CLASS_NEWLINE,
+  HR_CLASS_MARK,
   HR_CLASS_MASK = 7
 } HrClass;
 

@@ -158,6 +158,72 @@ static const HrElementDef each_def = {
   .each_field = "list",
 };
 
+/* ---- with costs ---- */
+
+guint64
+small_cost (gint64 value, gint64 modulus)
+{
+  return (guint64)(value * 37 % modulus);
+}
+
+gint64
+small_member (gint64 value, guint index)
+{
+  return value * 4 + index;
+}
+
+static guint64
+weighed_cost (gconstpointer self, const HrBuffer *in, guint index G_GNUC_UNUSED)
+{
+  return small_cost (small_value (in), ((const Self *)self)->n);
+}
+
+static const HrElementDef weighed_def = PASS ("weighed", .waits = TRUE, .cost = weighed_cost);
+static const HrElementDef weighed_compute_def = PASS ("weighedcompute", .cost = weighed_cost);
+
+static gboolean
+lists_process (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, GError **error)
+{
+  in = hr_buffer_make_writable (in);
+  each_prepare (self, worker, in, out, error);
+  hr_out_push (out, in);
+  return TRUE;
+}
+
+static const HrElementDef lists_def = {
+  .abi_size = sizeof (HrElementDef),
+  .name = "lists",
+  .summary = "Adds lists",
+  .self_size = sizeof (Self),
+  .light = TRUE,
+  .process = lists_process,
+};
+
+static guint64
+weighed_each_cost (gconstpointer self, const HrBuffer *in, guint index)
+{
+  return small_cost (small_member (small_value (in), index), ((const Self *)self)->n);
+}
+
+static gboolean
+weighed_each_each (gconstpointer self, gpointer worker G_GNUC_UNUSED, const HrBuffer *sample,
+                   guint index, HrTensor **member G_GNUC_UNUSED, HrOut *out, GError **error)
+{
+  return call_hook (self, small_member (small_value (sample), index), out, error);
+}
+
+static const HrElementDef weighed_each_def = {
+  .abi_size = sizeof (HrElementDef),
+  .name = "weighedeach",
+  .summary = "Looks at members",
+  .self_size = sizeof (Self),
+  .parallel = HR_PARALLEL_YES,
+  .waits = TRUE,
+  .each = weighed_each_each,
+  .each_field = "list",
+  .cost = weighed_each_cost,
+};
+
 /* ---- asynchronous: every second ticket is done before the one before it ---- */
 
 typedef struct {
@@ -436,15 +502,22 @@ make (HrPipeline *pipeline, const HrElementDef *def, const char *name, Self self
 }
 
 static HrElement *
-make_pool (HrPipeline *pipeline, const HrElementDef *def, const char *name, guint workers,
-           SmallHook hook, gpointer data)
+make_weighed (HrPipeline *pipeline, const HrElementDef *def, const char *name, guint workers,
+              gint64 n, SmallHook hook, gpointer data)
 {
-  HrElement *element = make (pipeline, def, name, (Self){ .hook = hook, .data = data });
+  HrElement *element = make (pipeline, def, name, (Self){ .n = n, .hook = hook, .data = data });
   g_autofree char *text = g_strdup_printf ("%u", workers);
 
   if (workers > 0)
     small_set (element, "workers", text);
   return element;
+}
+
+static HrElement *
+make_pool (HrPipeline *pipeline, const HrElementDef *def, const char *name, guint workers,
+           SmallHook hook, gpointer data)
+{
+  return make_weighed (pipeline, def, name, workers, 0, hook, data);
 }
 
 HrElement *
@@ -481,6 +554,33 @@ HrElement *
 small_each (HrPipeline *pipeline, const char *name, guint workers, SmallHook hook, gpointer data)
 {
   return make_pool (pipeline, &each_def, name, workers, hook, data);
+}
+
+HrElement *
+small_weighed (HrPipeline *pipeline, const char *name, guint workers, gint64 modulus,
+               SmallHook hook, gpointer data)
+{
+  return make_weighed (pipeline, &weighed_def, name, workers, modulus, hook, data);
+}
+
+HrElement *
+small_weighed_compute (HrPipeline *pipeline, const char *name, guint workers, gint64 modulus,
+                       SmallHook hook, gpointer data)
+{
+  return make_weighed (pipeline, &weighed_compute_def, name, workers, modulus, hook, data);
+}
+
+HrElement *
+small_weighed_each (HrPipeline *pipeline, const char *name, guint workers, gint64 modulus,
+                    SmallHook hook, gpointer data)
+{
+  return make_weighed (pipeline, &weighed_each_def, name, workers, modulus, hook, data);
+}
+
+HrElement *
+small_lists (HrPipeline *pipeline, const char *name)
+{
+  return make (pipeline, &lists_def, name, (Self){ 0 });
 }
 
 HrElement *

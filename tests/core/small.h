@@ -30,6 +30,18 @@ HrElement *small_filter (HrPipeline *pipeline, const char *name);
 /* adds one to each member of a list of x % 4 */
 HrElement *small_each (HrPipeline *pipeline, const char *name, guint workers, SmallHook hook,
                        gpointer data);
+/* pools that tell costs, small_cost() of the sample with @modulus; one that waits, one that
+ * computes, and one that works on members: they and the hook's value are small_member() */
+HrElement *small_weighed (HrPipeline *pipeline, const char *name, guint workers, gint64 modulus,
+                          SmallHook hook, gpointer data);
+HrElement *small_weighed_compute (HrPipeline *pipeline, const char *name, guint workers,
+                                  gint64 modulus, SmallHook hook, gpointer data);
+HrElement *small_weighed_each (HrPipeline *pipeline, const char *name, guint workers,
+                               gint64 modulus, SmallHook hook, gpointer data);
+guint64 small_cost (gint64 value, gint64 modulus);
+/* makes the list of x % 4 members for it */
+HrElement *small_lists (HrPipeline *pipeline, const char *name);
+gint64 small_member (gint64 value, guint index);
 /* done after a few microseconds, in another order than submitted */
 HrElement *small_async (HrPipeline *pipeline, const char *name);
 HrElement *small_batch (HrPipeline *pipeline, const char *name, guint size);

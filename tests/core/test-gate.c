@@ -85,6 +85,36 @@ test_order (void)
   hr_gate_unref (gate);
 }
 
+/* permits: the lowest step, in it the costliest, then the lowest number */
+static void
+test_costs (void)
+{
+  const struct {
+    gint64 number, step;
+    guint64 cost;
+  } asked[] = {
+    { 7, 8, 90 }, { 0, 4, 10 }, { 3, 4, 50 }, { 2, 4, 10 }, { 1, 4, 50 }, { 4, 8, 91 }
+  };
+  const guint order[] = { 4, 2, 1, 3, 5, 0 };
+  HrGateWaiter waiters[G_N_ELEMENTS (asked)], first = ask (0, 1);
+  HrGate *gate = hr_gate_new (1, NULL, NULL);
+
+  g_assert_true (hr_gate_request (gate, &first));
+  for (guint i = 0; i < G_N_ELEMENTS (asked); i++) {
+    waiters[i] = ask (asked[i].number, 1);
+    waiters[i].step = asked[i].step;
+    waiters[i].cost = asked[i].cost;
+    g_assert_false (hr_gate_request (gate, &waiters[i]));
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (order); i++) {
+    g_assert_false (hr_gate_is_granted (gate, &waiters[order[i]]));
+    hr_gate_give (gate, 1);
+    g_assert_true (hr_gate_is_granted (gate, &waiters[order[i]]));
+  }
+  hr_gate_give (gate, 1);
+  hr_gate_unref (gate);
+}
+
 static void
 test_forced (void)
 {
@@ -352,6 +382,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/gate/capacity", test_capacity);
   g_test_add_func ("/gate/order", test_order);
+  g_test_add_func ("/gate/costs", test_costs);
   g_test_add_func ("/gate/forced", test_forced);
   g_test_add_func ("/gate/segments", test_segments);
   g_test_add_func ("/gate/cancel", test_cancel);

@@ -68,7 +68,7 @@ pop_ticket (HrLink *link, HrBuffer **buffer)
 {
   gint64 ticket = -1;
 
-  g_assert_cmpuint (hr_link_pop (link, 0, 1, buffer, &ticket), ==, 1);
+  g_assert_cmpuint (hr_link_pop (link, 0, 1, buffer, &ticket, NULL), ==, 1);
   return ticket;
 }
 
@@ -198,14 +198,14 @@ test_end (void)
   push (rig.in, 1);
   hr_link_end (rig.in);
   /* seen after the queued items */
-  g_assert_cmpuint (hr_link_pop (rig.in, 0, 1, &buffer, &ticket), ==, 1);
+  g_assert_cmpuint (hr_link_pop (rig.in, 0, 1, &buffer, &ticket, NULL), ==, 1);
   hr_buffer_unref (buffer);
   buffer = hr_link_try_pop (rig.in, &ended);
   g_assert_nonnull (buffer);
   hr_buffer_unref (buffer);
   g_assert_null (hr_link_try_pop (rig.in, &ended));
   g_assert_true (ended);
-  g_assert_cmpuint (hr_link_pop (rig.in, 0, 1, &buffer, &ticket), ==, 0);
+  g_assert_cmpuint (hr_link_pop (rig.in, 0, 1, &buffer, &ticket, NULL), ==, 0);
   /* nothing more is taken */
   buffer = small_buffer (2);
   g_assert_false (hr_link_push (rig.in, &buffer, 1));
@@ -387,9 +387,9 @@ test_runs (void)
   hr_link_set_bounds (rig.out, 8, G_MAXUINT64);
   for (gint64 i = 0; i < 6; i++)
     push (rig.in, i);
-  g_assert_cmpuint (hr_link_pop (rig.in, 0, 4, items, &ticket), ==, 4);
+  g_assert_cmpuint (hr_link_pop (rig.in, 0, 4, items, &ticket, NULL), ==, 4);
   g_assert_cmpint (ticket, ==, 0);
-  g_assert_cmpuint (hr_link_pop (rig.in, 0, 8, items + 4, &ticket), ==, 2);
+  g_assert_cmpuint (hr_link_pop (rig.in, 0, 8, items + 4, &ticket, NULL), ==, 2);
   g_assert_cmpint (ticket, ==, 4);
   hr_link_deposit (rig.in, 4, 2, items + 4, 2); /* too early: stored */
   g_assert_cmpuint (rig.out->count, ==, 0);

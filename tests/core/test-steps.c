@@ -102,7 +102,7 @@ test_segment (void)
   HrSteps *steps = hr_steps_new ();
   guint sink = hr_steps_add_sink (steps, 3, TRUE, 4), segment = hr_steps_add_segment (steps, 1);
 
-  g_assert_cmpuint (hr_steps_get_n_segments (steps), ==, 1);
+  g_assert_cmpuint (hr_steps_get_last_segment (steps), ==, 1);
   g_assert_true (hr_steps_in_hand (steps, 2, segment));
   g_assert_false (hr_steps_in_hand (steps, 3, segment));
   hr_steps_left (steps, segment, 5); /* took a place in step 0: two of 0, 1, 2 are still needed */
@@ -217,7 +217,11 @@ test_packer (void)
     g_assert_false (hr_steps_may_release (steps, 10));
     g_assert_true (hr_steps_in_hand (steps, 9, 0));
     g_assert_false (hr_steps_in_hand (steps, 10, 0));
-    g_assert_cmpint (hr_steps_deliver (steps, sink, row), ==, row == 2);
+    /* behind the packer, the row that is lacking alone */
+    for (gint other = 0; other < 5; other++)
+      g_assert_cmpint (hr_steps_in_hand (steps, other, hr_steps_get_row_segment (steps, packer)),
+                       ==, other <= row);
+    g_assert_true (hr_steps_deliver (steps, sink, row));
   }
   g_assert_true (hr_steps_in_hand (steps, 19, 0));
   hr_steps_ask (steps, sink, 3);
@@ -258,6 +262,35 @@ test_packer_ahead (void)
   hr_steps_free (steps);
 }
 
+/* samples that come into hand together: pieces of the sinks' steps, a packer's blocks */
+static void
+test_end (void)
+{
+  HrSteps *steps = hr_steps_new ();
+  guint packer;
+
+  hr_steps_add_sink (steps, 6, TRUE, 1);
+  hr_steps_add_sink (steps, 4, TRUE, 1);
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 4);
+  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, 4);
+  g_assert_cmpint (hr_steps_get_end (steps, 4), ==, 6);
+  g_assert_cmpint (hr_steps_get_end (steps, 5), ==, 6);
+  g_assert_cmpint (hr_steps_get_end (steps, 6), ==, 8);
+  g_assert_cmpint (hr_steps_get_end (steps, 8), ==, 12);
+  hr_steps_free (steps);
+
+  steps = hr_steps_new ();
+  packer = hr_steps_add_packer (steps, 512);
+  hr_steps_set_packer (steps, hr_steps_add_sink (steps, 1, TRUE, 1), packer);
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 512);
+  g_assert_cmpint (hr_steps_get_end (steps, 511), ==, 512);
+  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  /* however many rows the blocks make */
+  hr_steps_packed (steps, packer, 7);
+  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  hr_steps_free (steps);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -270,6 +303,7 @@ main (int argc, char **argv)
   g_test_add_func ("/steps/segment-of-batches", test_segment_of_batches);
   g_test_add_func ("/steps/packer", test_packer);
   g_test_add_func ("/steps/packer-ahead", test_packer_ahead);
+  g_test_add_func ("/steps/end", test_end);
   g_test_add_func ("/steps/wait", test_wait);
   return g_test_run ();
 }

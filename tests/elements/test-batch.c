@@ -260,13 +260,6 @@ test_same_bytes (void)
   hr_harness_assert_no_leaks ();
 }
 
-static void
-test_examples (void)
-{
-  hr_harness_run_examples ("batch");
-  hr_harness_assert_no_leaks ();
-}
-
 int
 main (int argc, char **argv)
 {
@@ -280,6 +273,5 @@ main (int argc, char **argv)
   g_test_add_func ("/batch/stop", test_stop);
   g_test_add_func ("/batch/nothing-copied", test_nothing_copied);
   g_test_add_func ("/batch/same-bytes", test_same_bytes);
-  g_test_add_func ("/batch/examples", test_examples);
   return g_test_run ();
 }

@@ -20,7 +20,7 @@ load (const char *uri, gsize most, gsize *size, GError **error)
 
   options.max_tries = 3;
   options.retry = (HrRetryTimes){ 1000000, 2000000, 5000000 };
-  return hr_io_load (uri, &settings, &options, most, size, error);
+  return hr_io_load (uri, &settings, &options, most, -1, size, error);
 }
 
 static void

@@ -47,13 +47,16 @@ read_text (const char *text, gsize size, const HrRecordRules *rules, HrRecord *r
 {
   HrJson json = { 0 };
   gboolean good;
+  guint root;
 
   *record = (HrRecord){ NULL, NULL, NULL, FALSE };
   good = hr_json_scan (&json, text, size, 64, NULL, error);
   if (good) {
+    /* of a line that is a list, the first record */
+    root = hr_json_type (&json, 0) == HR_JSON_ARRAY ? hr_json_first (&json, 0) : 0;
     if (id != NULL)
-      *id = hr_record_dup_id (&json);
-    good = hr_record_read (&json, rules, record, error);
+      *id = hr_record_dup_id (&json, root);
+    good = hr_record_read (&json, root, rules, record, error);
   }
   hr_json_clear (&json);
   return good;
@@ -261,7 +264,8 @@ check_good (const Good *row, const HrRecordRules *rules)
 static void
 test_forms (void)
 {
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (good_records); i++)
     check_good (&good_records[i], &rules);
@@ -278,7 +282,8 @@ test_strip_none (void)
       "u' '#0' '#1 a+'A'", "a.png b.png" },
     { "{\"query\":\"\",\"response\":\"A\"}", "u a+'A'", "" },
   };
-  const HrRecordRules rules = { HR_STRIP_NONE, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_NONE, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     check_good (&rows[i], &rules);
@@ -307,7 +312,8 @@ test_prepend (void)
     "{\"image\":\"a.png\",\"messages\":[{\"role\":\"user\",\"content\":[{\"image\":\"b.png\"}]}"
     "," ANSWER "]}",
   };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_PREPEND, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_PREPEND, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
     check_good (&rows[i], &rules);
@@ -331,9 +337,9 @@ static const struct {
   { "null", HR_DATA_ERROR_BAD_RECORD, "the line is null, not an object" },
   { "true", HR_DATA_ERROR_BAD_RECORD, "the line is a boolean, not an object" },
   { "[]", HR_DATA_ERROR_BAD_RECORD, "the line is a list, not an object" },
-  { "[1]", HR_DATA_ERROR_BAD_RECORD, "the line is a list, not an object" },
-  { "[{},1]", HR_DATA_ERROR_BAD_RECORD, "the line is a list, not an object" },
-  { "[{\"query\":\"Q\",\"response\":\"A\"}]", HR_DATA_ERROR_UNSUPPORTED, "packed groups" },
+  { "[1]", HR_DATA_ERROR_BAD_RECORD, "it is a number, not an object" },
+  { "[[]]", HR_DATA_ERROR_BAD_RECORD, "it is a list, not an object" },
+  { "[{\"query\":\"Q\",\"response\":5}]", HR_DATA_ERROR_BAD_RECORD, "response is a number" },
   { "{}", HR_DATA_ERROR_BAD_RECORD, "no conversation" },
   { "{\"messages\":null}", HR_DATA_ERROR_BAD_RECORD, "no conversation" },
   /* lists that are none */
@@ -377,7 +383,9 @@ static const struct {
     "\"Q\"}]}",
     HR_DATA_ERROR_UNSUPPORTED, "\"012345678901234567890123456789012345678\xe2\x80\xa6\"" },
   { "{\"messages\":[" ASK ",{\"role\":\"system\",\"content\":\"S\"}," ANSWER "]}",
-    HR_DATA_ERROR_UNSUPPORTED, "messages[1] is a system turn, but not the first" },
+    HR_DATA_ERROR_UNSUPPORTED,
+    "messages[1] is a system turn, but not the first one: the chat template would drop it; "
+    "late-system=drop does so" },
   { "{\"system\":\"S\",\"messages\":[" ASK ",{\"role\":\"developer\",\"content\":\"S\"}," ANSWER
     "]}",
     HR_DATA_ERROR_UNSUPPORTED, "messages[1] is a system turn" },
@@ -506,7 +514,8 @@ static const struct {
 static void
 test_faults (void)
 {
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (bad_records); i++) {
     g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
@@ -529,7 +538,8 @@ test_video_skip (void)
     "{\"video\":\"a.mp4\",\"query\":\"<video>\",\"response\":\"A\"}",
     "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"video\",\"video\":\"a.mp4\"},5]}]}",
   };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_SKIP };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_SKIP,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
@@ -539,6 +549,46 @@ test_video_skip (void)
     g_assert_no_error (error);
     g_assert_true (record.left_out);
     g_assert_null (record.conversation);
+  }
+}
+
+/* a system turn that is not the first */
+static void
+test_late_system (void)
+{
+  static const char *const rows[][3] = {
+    { "{\"messages\":[" ASK ",{\"role\":\"system\",\"content\":\"S\"}," ANSWER "]}", "u'Q' a+'A'",
+      "u'Q' s'S' a+'A'" },
+    { "{\"system\":\"T\",\"messages\":[" ASK
+      ",{\"role\":\"developer\",\"content\":[{\"text\":\"S\"}]}," ANSWER "]}",
+      "s'T' u'Q' a+'A'", "s'T' u'Q' s'S' a+'A'" },
+    { "{\"conversations\":[{\"from\":\"system\",\"value\":\"S\"},{\"from\":\"system\",\"value\":"
+      "\"T\"}," HUMAN "," GPT "]}",
+      "s'S' u'Q' a+'A'", "s'S' s'T' u'Q' a+'A'" },
+  };
+  const char *const wrong =
+      "{\"messages\":[" ASK ",{\"role\":\"system\",\"content\":5}," ANSWER "]}";
+
+  for (HrLateSystem late = HR_LATE_SYSTEM_DROP; late <= HR_LATE_SYSTEM_KEEP; late++) {
+    const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR, late };
+
+    for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+      g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
+      g_autoptr (GError) error = NULL;
+      g_autofree char *seen = NULL;
+
+      read_text (rows[i][0], strlen (rows[i][0]), &rules, &record, NULL, &error);
+      g_assert_no_error (error);
+      seen = describe (record.conversation);
+      g_assert_cmpstr (seen, ==, rows[i][late]);
+    }
+    {
+      g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
+      g_autoptr (GError) error = NULL;
+
+      g_assert_false (read_text (wrong, strlen (wrong), &rules, &record, NULL, &error));
+      g_assert_nonnull (strstr (error->message, "messages[1].content is a number"));
+    }
   }
 }
 
@@ -559,7 +609,8 @@ test_bytes (void)
     { "\"data:image/png;base64,aGk=\"",
       "data:image/png;base64,aGk=", "data:image/png;base64,aGk=" },
   };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autofree char *pool =
@@ -603,7 +654,8 @@ test_ids (void)
     { "true", "true" }, { "[1, 2]", "[1, 2]" },
     { "null", NULL }
   };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     g_autofree char *text = g_strdup_printf ("{\"id\":%s,\"response\":\"A\"}", rows[i].id);
@@ -619,7 +671,7 @@ test_ids (void)
 static void
 check_file (const char *file, HrMissingPlaceholder missing, const char *const *expected)
 {
-  const HrRecordRules rules = { HR_STRIP_QWEN, missing, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, missing, HR_VIDEO_ERROR, HR_LATE_SYSTEM_ERROR };
   g_autofree char *path = g_build_filename (HR_TEST_DATA, "cases", file, NULL);
   g_autofree char *text = NULL;
   g_auto (GStrv) lines = NULL;
@@ -675,7 +727,8 @@ static void
 test_two_forms (void)
 {
   static const char *const files[] = { "conversations_qwen.jsonl", "conversations_messages.jsonl" };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
   g_auto (GStrv) qwen = NULL, messages = NULL;
   guint n = 0;
 
@@ -710,7 +763,8 @@ test_two_forms (void)
 static void
 test_document (void)
 {
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_ERROR, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
   g_autofree char *path = g_build_filename (HR_DOCS, "records.md", NULL);
   g_autofree char *text = NULL;
   g_auto (GStrv) lines = NULL;
@@ -751,7 +805,8 @@ test_shuffled_values (void)
                                         "\"user\"",
                                         "[{\"role\":\"assistant\",\"content\":\"A\"}]",
                                         "{\"path\":\"a\"}" };
-  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_PREPEND, HR_VIDEO_ERROR };
+  const HrRecordRules rules = { HR_STRIP_QWEN, HR_MISSING_PREPEND, HR_VIDEO_ERROR,
+                                HR_LATE_SYSTEM_ERROR };
   guint n_good = 0;
 
   for (guint n = 0; n < 20000; n++) {
@@ -793,6 +848,7 @@ main (int argc, char **argv)
   g_test_add_func ("/record/prepend", test_prepend);
   g_test_add_func ("/record/faults", test_faults);
   g_test_add_func ("/record/video-skip", test_video_skip);
+  g_test_add_func ("/record/late-system", test_late_system);
   g_test_add_func ("/record/bytes", test_bytes);
   g_test_add_func ("/record/ids", test_ids);
   g_test_add_func ("/record/case-25", test_case_25);

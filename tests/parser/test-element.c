@@ -196,6 +196,12 @@ test_frozen (void)
   g_assert_cmpuint (((Thing *)element->self)->count, ==, 8);
 }
 
+static guint
+zero (gconstpointer self G_GNUC_UNUSED)
+{
+  return 0;
+}
+
 static void
 test_def_check (void)
 {
@@ -229,11 +235,13 @@ test_def_check (void)
   BAD (def.pullable = TRUE);
   BAD (def.each_field = "images");
   BAD (def.poll = (gpointer)def.process);
+  BAD (def.block = zero); /* not without group and takes_holes */
+  BAD (def.block = def.group = zero; def.takes_holes = TRUE; def.parallel = HR_PARALLEL_YES);
   BAD (def.props = common);
   BAD (def.props = twice);
   BAD (def.self_size = 8);
 #undef BAD
-  g_assert_cmpuint (n, ==, 14);
+  g_assert_cmpuint (n, ==, 16);
 }
 
 int

@@ -121,6 +121,8 @@ add_pool (Maker *maker, char kind)
     g_string_append_c (maker->text, 'd');
   if (maker->may_mix && one_in (maker, 4))
     g_string_append_c (maker->text, 'u');
+  if (one_in (maker, 2))
+    g_string_append_c (maker->text, 'c');
   if (one_in (maker, 3))
     g_string_append_printf (maker->text, "w%d", from_to (maker, 1, 12));
   add_bounds (maker);
@@ -217,16 +219,26 @@ add_sources (Maker *maker)
   }
 }
 
-/* from the batch to the sinks */
+/* from what makes batches to the sinks */
 static void
-add_end (Maker *maker, int batches)
+add_end (Maker *maker, int batches, int most)
 {
+  gboolean may_mix = maker->may_mix, rows = batches == 1 && one_in (maker, 3);
+
+  if (rows) { /* behind them, no join and nothing unordered */
+    g_string_append_printf (maker->text, "G%d%s%s ", from_to (maker, 1, most + 4),
+                            one_in (maker, 2) ? "g" : "", one_in (maker, 3) ? "d" : "");
+    maker->may_mix = FALSE;
+  } else if (batches > 0) {
+    g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, most));
+  }
   if (batches == 2)
     g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, 4));
   if (batches > 0 && one_in (maker, 2))
     add_prefetch (maker, one_in (maker, 3));
   if (one_in (maker, 2))
-    add_elements (maker, 2, maker->may_tee ? 1 : 0, batches == 0);
+    add_elements (maker, 2, maker->may_tee && !rows ? 1 : 0, batches == 0);
+  maker->may_mix = may_mix;
 }
 
 static void
@@ -243,16 +255,12 @@ make_graph (Maker *maker, Config *config)
   if (two_sinks) {
     for (int i = 0; i < 2; i++) {
       g_string_append (maker->text, i == 0 ? "{ " : "| ");
-      if (batches > 0)
-        g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, 8));
-      add_end (maker, batches);
+      add_end (maker, batches, 8);
       g_string_append (maker->text, i == 0 && one_in (maker, 4) ? "L " : "K ");
     }
     g_string_append (maker->text, "}");
   } else {
-    if (batches > 0)
-      g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, 12));
-    add_end (maker, batches);
+    add_end (maker, batches, 12);
     g_string_append (maker->text, one_in (maker, 4) ? "L" : "K");
   }
   g_strlcpy (config->top, maker->text->str, sizeof config->top);

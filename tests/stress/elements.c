@@ -206,7 +206,7 @@ prefetch_lookahead (gconstpointer self, guint *steps, guint64 *bytes, guint *war
 {
   const Node *node = node_of (self);
 
-  *steps = (guint)node->arg;
+  *steps = (guint)__atomic_load_n (&node->arg, __ATOMIC_RELAXED); /* live */
   *bytes = 0;
   *warm_up = (guint)node->warm_up;
 }
@@ -327,15 +327,15 @@ stress_def (const Node *node)
   case 'X':
     return node->light ? &stress_light_cutter_def : &stress_cutter_def;
   case 'P':
-    return node->light    ? &stress_light_pool_def
-           : node->sleeps ? &stress_waiting_pool_def
-                          : &stress_pool_def;
+    return stress_pool_def (node);
   case 'E':
-    return node->sleeps ? &stress_waiting_each_def : &stress_each_def;
+    return stress_each_def (node);
   case 'A':
     return &stress_async_def;
   case 'B':
     return &batch_def;
+  case 'G':
+    return &stress_packer_def;
   case 'Q':
     return &prefetch_def;
   case 'T':

@@ -9,6 +9,7 @@ typedef struct {
   gboolean bad;
   guint group;     /* samples in each buffer */
   gboolean behind; /* … a prefetchqueue */
+  Node *packer;    /* whose rows they are */
   int n_sources;
 } Parser;
 
@@ -24,6 +25,7 @@ new_node (Parser *parser, char kind)
   }
   node = &run->nodes[run->n_nodes];
   *node = (Node){ .behind = parser->behind,
+                  .packer = parser->packer,
                   .run = run,
                   .id = run->n_nodes++,
                   .kind = kind,
@@ -70,6 +72,9 @@ parse_flags (Parser *parser, Node *node)
       break;
     case 'd':
       node->drops = TRUE;
+      break;
+    case 'c':
+      node->costs = TRUE;
       break;
     case 'x': /* exactly: one at a time, no random times */
       node->sure = TRUE;
@@ -167,6 +172,7 @@ parse_tee (Parser *parser, HrElement *from, gboolean open_ends)
   HrElement *ends[2];
   guint group = parser->group;
   gboolean behind = parser->behind;
+  Node *packer = parser->packer;
 
   if (tee == NULL || (join == NULL && !open_ends))
     return NULL;
@@ -176,6 +182,7 @@ parse_tee (Parser *parser, HrElement *from, gboolean open_ends)
   expect (parser, '|');
   parser->group = group;
   parser->behind = behind;
+  parser->packer = packer;
   ends[1] = parser->bad ? NULL : parse_chain (parser, tee->element);
   expect (parser, open_ends ? '}' : ')');
   if (parser->bad || open_ends)
@@ -234,7 +241,11 @@ note_kind (Parser *parser, Node *node)
   /* blocks have no numbers; and beyond the limit the serial run does not see what a source makes */
   if (node->reserves && (node->kind == 'R' || (node->kind == 'S' && run->config->limit > 0)))
     run->raw_reserves = TRUE;
-  if (node->kind == 'B')
+  if (node->kind == 'G') {
+    node->row_bytes = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
+    parser->packer = node;
+  }
+  if (node->kind == 'B' || node->kind == 'G')
     parser->group *= (guint)MAX (node->arg, 1);
   if (node->kind == 'Q')
     parser->behind = TRUE;
@@ -262,7 +273,7 @@ parse_element (Parser *parser, HrElement *from)
   Node *node;
   char kind = *parser->text;
 
-  if (strchr ("SRUXPEABQKL", kind) == NULL || (from == NULL) != (strchr ("SRU", kind) != NULL)) {
+  if (strchr ("SRUXPEABGQKL", kind) == NULL || (from == NULL) != (strchr ("SRU", kind) != NULL)) {
     parser->bad = TRUE;
     return NULL;
   }
@@ -289,7 +300,7 @@ parse_chain (Parser *parser, HrElement *from)
     skip_blanks (parser);
     if (parser->bad || *parser->text == '\0' || strchr ("|)]}", *parser->text) != NULL)
       break;
-    if (*parser->text == '(' && from != NULL) {
+    if (*parser->text == '(' && from != NULL && parser->packer == NULL) {
       parser->text++;
       from = parse_tee (parser, from, FALSE);
     } else if (*parser->text == '{' && from != NULL) {

@@ -76,6 +76,10 @@ change_something (Run *run, GRand *rand)
   default:
     if (strchr ("PEX", node->kind) != NULL)
       change (rand, node->element, "workers", 1, 8);
+    if (node->kind == 'Q') { /* how far it works ahead; any live change makes the core look */
+      __atomic_store_n (&node->arg, g_rand_int_range (rand, 1, 7), __ATOMIC_RELAXED);
+      change (rand, node->element, "queue-items", 1, 8);
+    }
   }
 }
 
@@ -161,6 +165,8 @@ static void
 run_clear (Run *run)
 {
   g_clear_object (&run->pipeline);
+  for (int i = 0; i < run->n_nodes; i++)
+    g_clear_pointer (&run->nodes[i].row_bytes, g_hash_table_unref);
   for (int i = 0; i < MAX_SINKS; i++) {
     g_array_unref (run->outcomes[i].digests);
     g_array_unref (run->outcomes[i].samples);
@@ -194,6 +200,27 @@ largest_step (const Run *serial)
   return largest;
 }
 
+/* behind each packer, the bytes of one row may come on top */
+static gint64
+largest_rows (const Run *serial)
+{
+  gint64 sum = 0;
+
+  for (int i = 0; i < serial->n_nodes; i++) {
+    GHashTableIter iter;
+    gpointer bytes;
+    gint64 largest = 0;
+
+    if (serial->nodes[i].row_bytes == NULL)
+      continue;
+    g_hash_table_iter_init (&iter, serial->nodes[i].row_bytes);
+    while (g_hash_table_iter_next (&iter, NULL, &bytes))
+      largest = MAX (largest, *(gint64 *)bytes);
+    sum += largest;
+  }
+  return sum;
+}
+
 static void
 check_gates (Run *run, const Run *serial)
 {
@@ -214,7 +241,7 @@ check_gates (Run *run, const Run *serial)
   if (cpus.max_used > (guint64)config->cpus)
     stress_die ("more permits than processors");
   if (serial != NULL && !run->any_order && !run->many_sources && !run->raw_reserves) {
-    gint64 most = config->memory + largest_step (serial);
+    gint64 most = config->memory + largest_step (serial) + largest_rows (serial);
 
     if (memory.max_used > (guint64)most)
       stress_die ("%" G_GUINT64_FORMAT
@@ -248,14 +275,26 @@ compare_hashes (gconstpointer a, gconstpointer b)
 }
 
 /* buffers have been compared as they came; here: are they all there */
+static gboolean
+has_packer (const Run *run)
+{
+  for (int i = 0; i < run->n_nodes; i++)
+    if (run->nodes[i].kind == 'G')
+      return TRUE;
+  return FALSE;
+}
+
 static void
 check_complete (Run *run, const Run *serial)
 {
+  /* then other samples are in a block, and it may make more rows or fewer */
+  gboolean other_rows = run->any_order && has_packer (run);
+
   for (int i = 0; i < run->n_sinks; i++) {
     Outcome *outcome = &run->outcomes[i];
     const Outcome *right = &serial->outcomes[i];
 
-    if (outcome->steps != right->steps)
+    if (outcome->steps != right->steps && !other_rows)
       stress_die ("sink %d: %" G_GINT64_FORMAT " steps, the serial run has %" G_GINT64_FORMAT, i,
                   outcome->steps, right->steps);
     if (!run->any_order && outcome->digests->len != right->digests->len)

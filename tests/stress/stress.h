@@ -5,14 +5,14 @@
  *   S source   R<k> source of blocks of up to k samples   X<workers> cuts blocks into samples
  *   U source that the program pushes into
  *   P<workers> pool   E<workers> each member of a list   A<transfers> asynchronous
- *   B<size> batch     Q<ahead> prefetchqueue (w<n>: warm-up)
+ *   B<size> batch     G<block> packer: rows of blocks     Q<ahead> prefetchqueue (w<n>: warm-up)
  *   K trainer         L sink that the program pulls
  *   ( a | b ) tee and join, zip      { a | b } tee into two ends
  *   [ a | b ]c two sources and a join: c concat, n any, z zip
  *
  * Letters behind an element: g reserves bytes, s sleeps instead of computing, l light, u unordered,
- * d drops some samples, w<n> window, q<n> queue-items, b<n> queue-bytes, n<n> samples of a source,
- * k<n> nobody goes on before n are at work at once, t<us> time. */
+ * d drops some samples, c tells costs, w<n> window, q<n> queue-items, b<n> queue-bytes, n<n>
+ * samples of a source, k<n> nobody goes on before n are at work at once, t<us> time. */
 #pragma once
 #include "hr-pipeline-private.h"
 #include <stdio.h>
@@ -21,22 +21,26 @@
 #define MAX_SINKS 4
 
 typedef struct _Run Run;
+typedef struct _Node Node;
 
 /* an element of the graph, and what its calls count */
-typedef struct {
+struct _Node {
   Run *run;
   int id;
   char kind;
   gint64 arg;
-  gboolean reserves, sleeps, light, unordered, drops, sure;
+  gboolean reserves, sleeps, light, unordered, drops, sure, costs;
   gint64 window, items, bytes, n, together, time, warm_up;
-  gint64 first_id; /* of a source: its samples have their own numbers */
-  gboolean behind; /* … a prefetchqueue */
+  gint64 first_id;      /* of a source: its samples have their own numbers */
+  gboolean behind;      /* … a prefetchqueue */
+  struct _Node *packer; /* whose rows it gets; NULL: no packer's */
+  GHashTable
+      *row_bytes; /* of a packer: id → bytes reserved behind it in a row's name, serial run only */
   int sink;
   HrElement *element;
   /* atomic */
   gint inside, most_inside;
-} Node;
+};
 
 typedef enum {
   STOP_NEVER,
@@ -127,16 +131,25 @@ void stress_note_bytes (Node *node, gint64 id, gsize bytes);
 /* a sample reaches a sink */
 void stress_record (Node *node, HrBuffer *buffer);
 
-/* elements.c, transforms.c */
+/* elements.c, transforms.c, packer.c */
 const HrElementDef *stress_def (const Node *node);
-extern const HrElementDef stress_pool_def, stress_waiting_pool_def, stress_light_pool_def,
-    stress_each_def, stress_waiting_each_def, stress_async_def, stress_cutter_def,
-    stress_light_cutter_def;
+const HrElementDef *stress_pool_def (const Node *node);
+const HrElementDef *stress_each_def (const Node *node);
+extern const HrElementDef stress_async_def, stress_cutter_def, stress_light_cutter_def,
+    stress_packer_def;
+/* of the element, as its properties make it */
+gint64 stress_window (const Node *node);
 void stress_enter (Node *node, HrOut *out);
 void stress_leave (Node *node);
 typedef struct {
   Node *node;
 } Self;
+
+/* choice.c */
+guint64 stress_cost (gconstpointer self, const HrBuffer *in, guint index);
+/* a worker has done with something, and begins with something */
+void stress_note_choice (const Node *node);
+void stress_check_choice (const Node *node, const HrBuffer *in, guint index);
 
 /* graph.c */
 /* FALSE: the text is no graph */

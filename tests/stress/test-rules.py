@@ -25,6 +25,14 @@ RULES = [
     ("async-window", HANG, "top=S A32k32 K", "N=64"),
     ("prefetch-window", "behind the prefetchqueue|tickets are out", "top=S B4 Q8 P4g K",
      "N=160 items=-1 train=2000 n=20"),
+    # the queue's bound turns the stress's own check off: this one must hang
+    ("heavy-anywhere", HANG, "top=S P2gc B2 Q1 K", "N=40 memory=1 items=8 bytes=1000000 n=20"),
+    ("heavy-anywhere", "of an earlier step is not", "top=S P2c B2 Q4 K", "N=40 items=8 n=20"),
+    ("number-order", "of the same step costs more", "top=S P2c B8 Q2 K", "N=60 items=8 n=20"),
+    ("number-order", "of the same step costs more", "top=S E2c B8 Q2 K", "N=60 items=8 n=20"),
+    ("rows-are-groups", "deadlock", "top=S G4 K", "N=20"),
+    ("empty-block", "deadlock", "top=S P1 G4 K", "N=20 fail=1000"),
+    ("block-of-rows", "bytes were reserved", "top=S G40 P4gs K", "N=400 memory=1 train=2000 n=20"),
     ("held-counts", "grants were forced", "top=S P2gs B2 Q2 K", "N=200 memory=6000 hold=1000 forced=0"),
 ]
 

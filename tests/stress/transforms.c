@@ -29,8 +29,8 @@ takes_permit (const Node *node)
 }
 
 /* written down once more, so that the core's own is checked */
-static gint64
-window_of (const Node *node)
+gint64
+stress_window (const Node *node)
 {
   if (node->window > 0)
     return node->window;
@@ -50,7 +50,7 @@ check_window (const Node *node)
   hr_mutex_lock (&link->lock);
   out = link->popped - link->emitted;
   hr_mutex_unlock (&link->lock);
-  if (out > window_of (node))
+  if (out > stress_window (node))
     stress_die ("%" G_GINT64_FORMAT " tickets are out, and the window is smaller", out);
 }
 
@@ -102,6 +102,7 @@ stress_leave (Node *node)
 {
   end_computing (node);
   g_atomic_int_add (&node->inside, -1);
+  stress_note_choice (node);
 }
 
 static void
@@ -199,6 +200,7 @@ pool_process (gconstpointer self, gpointer worker G_GNUC_UNUSED, HrBuffer *in, H
   Node *node = node_of (self);
   gboolean ok;
 
+  stress_check_choice (node, in, 0);
   stress_enter (node, out);
   ok = pool_work (node, in, out, error);
   stress_leave (node);
@@ -210,9 +212,20 @@ pool_process (gconstpointer self, gpointer worker G_GNUC_UNUSED, HrBuffer *in, H
     .abi_size = sizeof (HrElementDef), .name = word, .summary = "Works on samples",                \
     .self_size = sizeof (Self), .parallel = HR_PARALLEL_YES, .process = pool_process, __VA_ARGS__  \
   }
-const HrElementDef stress_pool_def = POOL ("pool");
-const HrElementDef stress_waiting_pool_def = POOL ("waitingpool", .waits = TRUE);
-const HrElementDef stress_light_pool_def = POOL ("lightpool", .light = TRUE);
+static const HrElementDef pool_defs[] = {
+  POOL ("pool"),
+  POOL ("weighedpool", .cost = stress_cost),
+  POOL ("waitingpool", .waits = TRUE),
+  POOL ("weighedwaitingpool", .waits = TRUE, .cost = stress_cost),
+  POOL ("lightpool", .light = TRUE),
+  POOL ("weighedlightpool", .light = TRUE, .cost = stress_cost),
+};
+
+const HrElementDef *
+stress_pool_def (const Node *node)
+{
+  return &pool_defs[(node->light ? 4 : node->sleeps ? 2 : 0) + (node->costs ? 1 : 0)];
+}
 
 /* ---- each ---- */
 
@@ -254,6 +267,7 @@ each_each (gconstpointer self, gpointer worker G_GNUC_UNUSED, const HrBuffer *sa
   Node *node = node_of (self);
   gboolean ok;
 
+  stress_check_choice (node, sample, index);
   stress_enter (node, out);
   ok = each_work (node, sample, index, member, out, error);
   stress_leave (node);
@@ -266,8 +280,18 @@ each_each (gconstpointer self, gpointer worker G_GNUC_UNUSED, const HrBuffer *sa
     .self_size = sizeof (Self), .parallel = HR_PARALLEL_YES, .each = each_each, .each_field = "m", \
     __VA_ARGS__                                                                                    \
   }
-const HrElementDef stress_each_def = EACH ("each");
-const HrElementDef stress_waiting_each_def = EACH ("waitingeach", .waits = TRUE);
+static const HrElementDef each_defs[] = {
+  EACH ("each"),
+  EACH ("weighedeach", .cost = stress_cost),
+  EACH ("waitingeach", .waits = TRUE),
+  EACH ("weighedwaitingeach", .waits = TRUE, .cost = stress_cost),
+};
+
+const HrElementDef *
+stress_each_def (const Node *node)
+{
+  return &each_defs[(node->sleeps ? 2 : 0) + (node->costs ? 1 : 0)];
+}
 
 /* ---- cutter: blocks to samples ---- */
 
@@ -364,7 +388,7 @@ async_submit (gconstpointer self, gpointer worker, HrBuffer *in, HrTicket *ticke
   hr_ticket_set_data (ticket, transfer);
   g_queue_push_tail (&state->waiting, transfer);
   n = state->waiting.length + state->open.length + state->growing.length;
-  if (node->run->config->live == 0 && !node->run->serial && n > window_of (node))
+  if (node->run->config->live == 0 && !node->run->serial && n > stress_window (node))
     stress_die ("%u tickets are out, and the window is smaller", n);
   if (must_stop (node, transfer->id))
     hr_pipeline_stop (node->run->pipeline);

@@ -149,17 +149,18 @@ void
 stress_note_bytes (Node *node, gint64 id, gsize bytes)
 {
   Run *run = node->run;
+  GHashTable *table = node->packer != NULL ? node->packer->row_bytes : run->sample_bytes;
   gint64 *sum;
 
   if (!run->serial)
     return;
-  sum = g_hash_table_lookup (run->sample_bytes, &id);
+  sum = g_hash_table_lookup (table, &id);
   if (sum == NULL) {
     gint64 *key = g_new (gint64, 1);
 
     *key = id;
     sum = g_new0 (gint64, 1);
-    g_hash_table_insert (run->sample_bytes, key, sum);
+    g_hash_table_insert (table, key, sum);
   }
   *sum += (gint64)bytes;
 }

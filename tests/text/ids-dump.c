@@ -3,9 +3,9 @@
  * usage: ids-dump VOCAB FILE [REPEAT]: FILE holds texts, each after its size as 4 bytes, little
  * endian. Prints a line of ids for each; with REPEAT, tokenises all that often and prints the
  * fastest run's seconds, bytes and tokens instead. */
-#include <string.h>
 #include <time.h>
 #include "encode.h"
+#include "next-text.h"
 #include "vocab-load.h"
 
 static HrVocab *
@@ -21,19 +21,6 @@ load (const char *path, GError **error)
     return hr_vocab_load_tiktoken (text, size, HR_VOCAB_QWEN_PATTERN, (const char *const *)added,
                                    error);
   return hr_vocab_load_json (text, size, error);
-}
-
-/* FALSE at the end */
-static gboolean
-next_text (const char **p, const char *end, const char **text, guint32 *size)
-{
-  if (end - *p < 4)
-    return FALSE;
-  memcpy (size, *p, 4);
-  *size = GUINT32_FROM_LE (*size);
-  *text = *p + 4;
-  *p += 4 + (gsize)*size;
-  return *p <= end;
 }
 
 static double

@@ -1,7 +1,7 @@
-/* batches of rows: case 03, the golden batches, holes, blocks; how full packed rows are */
-#include <math.h>
+/* batches of rows: case 03, the golden batches, holes, blocks, each alone */
 #include <string.h>
-#include "pack.h"
+#include <glib/gstdio.h>
+#include "hr-harness.h"
 #include "text-run.h"
 #include "text-test.h"
 
@@ -333,160 +333,242 @@ test_decode_behind (gconstpointer setting)
     g_clear_pointer (&shas[i], g_free);
 }
 
+/* ---- a block alone ---- */
+
 static void
-test_refused (void)
+add_tensor (GChecksum *sum, const HrTensor *tensor)
 {
-  static const char *const rows[][2] = {
-    { "batch mode=packed ! batch size=2 ! fakesink", "*cannot stand behind packed rows*" },
-    { "batch mode=packed ! identity ordered=false ! fakesink",
-      "*cannot stand behind packed rows*" },
-  };
+  const HrDType dtype = hr_tensor_get_dtype (tensor);
 
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *text = g_strconcat ("fakesrc num-buffers=3 ! ", rows[i][0], NULL);
-    g_autoptr (GError) error = NULL;
-    g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
+  g_checksum_update (sum, (const guchar *)&dtype, sizeof dtype);
+  for (guint i = 0; i < hr_tensor_get_n_dims (tensor); i++) {
+    gint64 dim = hr_tensor_get_dim (tensor, i);
 
-    if (pipeline != NULL)
-      g_assert_false (hr_pipeline_start (pipeline, &error));
-    g_assert_nonnull (error);
-    if (!g_pattern_match_simple (rows[i][1], error->message))
-      g_error ("\"%s\" is not like \"%s\"", error->message, rows[i][1]);
+    g_checksum_update (sum, (const guchar *)&dim, sizeof dim);
   }
+  g_checksum_update (sum, hr_tensor_get_data (tensor), (gssize)hr_tensor_get_n_bytes (tensor));
 }
 
-/* ---- how full ---- */
-
-static void
-check_packing (const HrPackSize *sizes, guint n, gint64 most, gint64 most_images)
+/* every tensor of a row, and which lines are in it; (transfer full) */
+static char *
+digest_row (const HrBuffer *row)
 {
-  g_autofree guint *rows = g_new (guint, n + 1);
-  g_autofree HrPackSize *used = g_new0 (HrPackSize, n + 1);
-  guint n_rows = hr_pack_block (sizes, n, most, most_images, rows), seen = 0;
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
 
-  for (guint i = 0; i < n; i++) {
-    g_assert_cmpuint (rows[i], <, n_rows);
-    g_assert_cmpuint (rows[i], <=, seen); /* numbered as they come up */
-    seen = MAX (seen, rows[i] + 1);
-    used[rows[i]].tokens += sizes[i].tokens;
-    used[rows[i]].image_tokens += sizes[i].image_tokens;
-  }
-  g_assert_cmpuint (seen, ==, n_rows);
-  for (guint row = 0; row < n_rows; row++) {
-    g_assert_cmpint (used[row].tokens, <=, most);
-    g_assert_true (most_images == 0 || used[row].image_tokens <= most_images);
-  }
-  /* no two rows would fit into one */
-  for (guint a = 0; a < n_rows && most_images == 0; a++)
-    for (guint b = a + 1; b < n_rows; b++)
-      g_assert_cmpint (used[a].tokens + used[b].tokens, >, most);
-}
+  for (guint i = 0; i < hr_buffer_get_n_fields (row); i++) {
+    HrFieldType type;
+    const char *name = hr_buffer_get_field (row, i, &type);
 
-static void
-test_packing (void)
-{
-  for (guint round = 0; round < 500; round++) {
-    HrPackSize sizes[80];
-    guint n = (guint)g_test_rand_int_range (0, 80);
-    gint64 most = g_test_rand_int_range (50, 500), most_images = round % 2 == 0 ? 0 : most / 2;
+    g_checksum_update (sum, (const guchar *)name, -1);
+    if (type == HR_FIELD_TENSOR) {
+      add_tensor (sum, hr_buffer_get_tensor (row, name));
+    } else {
+      HrList *list = hr_buffer_get_list (row, name);
 
-    for (guint i = 0; i < n; i++) {
-      sizes[i].tokens = g_test_rand_int_range (1, (gint)most + 1);
-      sizes[i].image_tokens = MIN (sizes[i].tokens, most / 2) * g_test_rand_int_range (0, 2);
+      for (guint k = 0; k < hr_list_get_length (list); k++)
+        if (hr_list_get_tensor (list, k) != NULL)
+          add_tensor (sum, hr_list_get_tensor (list, k));
     }
-    check_packing (sizes, n, most, most_images);
   }
+  for (guint i = 0; i < hr_buffer_get_n_members (row); i++) {
+    gint64 line = hr_buffer_get_origin (hr_buffer_get_member (row, i))->line;
+
+    g_checksum_update (sum, (const guchar *)&line, sizeof line);
+  }
+  return g_strdup (g_checksum_get_string (sum));
 }
 
-/* a mix of conversations with 0 to 4 images, mean about 960 tokens */
-static gint64
-random_length (GRand *rand)
+#define BLOCK 4
+#define PACK "batch mode=packed pack-window=4 max-tokens=300"
+
+/* the samples of the records, a hole for each that is missing; 17 lines */
+static void
+push_block (HrHarness *harness, const TextRun *samples, gint64 block)
 {
-  double text = exp (5.6
-                     + 0.9
-                           * (g_rand_double (rand) + g_rand_double (rand) + g_rand_double (rand)
-                              + g_rand_double (rand) - 2));
-  gint64 length = (gint64)text;
+  for (gint64 line = block * BLOCK + 1; line <= block * BLOCK + BLOCK && line <= 17; line++) {
+    HrBuffer *sample = text_run_find (samples, line);
 
-  for (gint i = g_rand_int_range (rand, 0, 5); i > 0; i--)
-    length += g_rand_int_range (rand, 64, 540);
-  return MIN (length, 8000);
-}
+    if (sample != NULL) {
+      hr_harness_push (harness, hr_buffer_ref (sample));
+    } else {
+      HrBuffer *hole = hr_buffer_new ();
 
-static double
-fill_of (const HrPackSize *sizes, guint n, guint window, gint64 most)
-{
-  g_autofree guint *rows = g_new (guint, n);
-  gint64 tokens = 0, n_rows = 0;
-
-  for (guint at = 0; at < n; at += window)
-    n_rows += hr_pack_block (sizes + at, MIN (window, n - at), most, 0, rows);
-  for (guint i = 0; i < n; i++)
-    tokens += sizes[i].tokens;
-  return (double)tokens / (double)(n_rows * most);
-}
-
-/* rows that are closed when the next sample does not fit: what is done without packing */
-static double
-fill_by_cutting (const HrPackSize *sizes, guint n, gint64 most)
-{
-  gint64 tokens = 0, n_rows = 1, used = 0;
-
-  for (guint i = 0; i < n; i++) {
-    tokens += sizes[i].tokens;
-    if (used + sizes[i].tokens > most) {
-      n_rows++;
-      used = 0;
+      hr_buffer_make_hole (hole, NULL);
+      hr_harness_push (harness, hole);
     }
-    used += sizes[i].tokens;
   }
-  return (double)tokens / (double)(n_rows * most);
+  hr_harness_end (harness);
 }
 
-/* first fit over all rows that are open: no pure function of a block */
-static double
-fill_by_first_fit (const HrPackSize *sizes, guint n, gint64 most)
+/* Rows are a function of their block: each block, packed by an element that has seen no other,
+ * makes the rows of the stream, byte for byte. */
+static void
+test_alone (gconstpointer setting)
 {
-  g_autofree gint64 *left = g_new (gint64, n);
-  gint64 tokens = 0;
-  guint n_rows = 0;
+  g_autofree char *stream = g_strdup_printf (RECORDS PACK " ! appsink", "max-length=250"),
+                  *apart = g_strdup_printf (RECORDS "appsink", "max-length=250");
+  g_autoptr (GPtrArray) expected = g_ptr_array_new_with_free_func (g_free);
+  g_auto (TextRun) run = { NULL };
+  guint row = 0;
 
-  for (guint i = 0; i < n; i++) {
-    guint row = 0;
+  if (text_test_vocab () == NULL)
+    return;
+  run = text_run (setting, stream);
+  g_assert_no_error (run.error);
+  for (guint i = 0; i < run.samples->len; i++)
+    g_ptr_array_add (expected, digest_row (run.samples->pdata[i]));
+  text_run_clear (&run);
+  run = text_run (setting, apart);
+  g_assert_no_error (run.error);
+  g_assert_cmpuint (run.samples->len, <, 17); /* some are dropped */
+  for (gint64 block = 0; block * BLOCK < 17; block++) {
+    HrHarness *harness = hr_harness_new (PACK, 1);
+    HrBuffer *buffer;
 
-    while (row < n_rows && left[row] < sizes[i].tokens)
-      row++;
-    if (row == n_rows)
-      left[n_rows++] = most;
-    left[row] -= sizes[i].tokens;
-    tokens += sizes[i].tokens;
+    push_block (harness, &run, block);
+    while ((buffer = hr_harness_pull (harness)) != NULL) {
+      g_autofree char *got = digest_row (buffer);
+
+      g_assert_cmpuint (row, <, expected->len);
+      g_assert_cmpstr (got, ==, expected->pdata[row++]);
+      hr_buffer_unref (buffer);
+    }
+    hr_harness_free (harness);
   }
-  return (double)tokens / (double)(n_rows * most);
+  g_assert_cmpuint (row, ==, expected->len);
+  g_assert_cmpuint (row, >=, 6);
 }
+
+/* ---- all dropped ---- */
+
+/* tokenize says what samples would have: batches without any have it, too */
+static void
+test_nothing_left (gconstpointer setting)
+{
+  g_autofree char *text = g_strdup_printf (RECORDS "batch mode=padded size=9 ! appsink",
+                                           "max-length=2 ids=int32 position-rows=4");
+  g_auto (TextRun) run = { NULL };
+
+  if (text_test_vocab () == NULL)
+    return;
+  run = text_run (setting, text);
+  g_assert_no_error (run.error);
+  g_assert_cmpuint (run.samples->len, ==, 2);
+  for (guint b = 0; b < 2; b++) {
+    HrTensor *ids = hr_buffer_get_tensor (run.samples->pdata[b], "input_ids"),
+             *positions = hr_buffer_get_tensor (run.samples->pdata[b], "position_ids");
+
+    g_assert_nonnull (ids);
+    assert_shape (ids, 2, (const gint64[]){ 9, 1 });
+    assert_shape (positions, 3, (const gint64[]){ 4, 9, 1 });
+    g_assert_cmpint (hr_tensor_get_dtype (ids).bits, ==, 32);
+    g_assert_cmpint (hr_tensor_get_dtype (positions).bits, ==, 32);
+    g_assert_null (hr_buffer_get_tensor (run.samples->pdata[b], "image_grid_thw"));
+    g_assert_nonnull (hr_buffer_get_tensor (run.samples->pdata[b], "image_cu"));
+  }
+  text_run_clear (&run);
+  g_free (text);
+  text = g_strdup_printf (RECORDS "batch mode=packed ! appsink", "max-length=2");
+  run = text_run (setting, text);
+  g_assert_no_error (run.error);
+  g_assert_cmpuint (run.samples->len, ==, 0);
+}
+
+/* ---- a bad image behind the batch ---- */
+
+/* It takes its whole row with it, and each sample of that row is told with its place and counted.
+ */
+static void
+test_bad_image (gconstpointer setting)
+{
+  static const char records[] =
+      "{\"conversations\":[{\"from\":\"human\",\"value\":\"a\"},{\"from\":\"gpt\",\"value\":\"b\"}]"
+      "}\n"
+      "{\"images\":[\"gray.jpg\",\"bad.jpg\"],\"conversations\":[{\"from\":\"human\",\"value\":"
+      "\"<image><image>a\"},{\"from\":\"gpt\",\"value\":\"b\"}]}\n"
+      "{\"image\":\"gray.jpg\",\"conversations\":[{\"from\":\"human\",\"value\":\"<image>a\"},"
+      "{\"from\":\"gpt\",\"value\":\"b\"}]}\n"
+      "{\"conversations\":[{\"from\":\"human\",\"value\":\"a\"},{\"from\":\"gpt\",\"value\":\"b\"}]"
+      "}\n";
+  static const char *const batches[] = { "mode=list size=3", "mode=padded size=3",
+                                         "mode=packed pack-window=3", NULL };
+  g_autofree char *folder = g_dir_make_tmp ("hr-text-XXXXXX", NULL), *image = NULL,
+                  *path = g_build_filename (folder, "a.jsonl", NULL),
+                  *good = g_build_filename (folder, "gray.jpg", NULL),
+                  *bad = g_build_filename (folder, "bad.jpg", NULL);
+  gsize size;
+
+  if (text_test_vocab () == NULL)
+    return;
+  g_assert_true (g_file_get_contents (HR_TEST_DATA "/golden/images/gray.jpg", &image, &size, NULL));
+  g_assert_true (g_file_set_contents (path, records, -1, NULL));
+  g_assert_true (g_file_set_contents (good, image, (gssize)size, NULL));
+  g_assert_true (g_file_set_contents (bad, image, (gssize)size / 2, NULL));
+  for (guint i = 0; batches[i] != NULL; i++) {
+    g_autofree char *text = g_strdup_printf (
+        "on-error=skip filesrc location=%s ! jsonlparse ! imagefetch ! tokenize tokenizer=VOCAB "
+        "WORKERS ! batch %s ! imagedecode WORKERS ! resize WORKERS ! patchify WORKERS ! appsink",
+        path, batches[i]);
+    g_auto (TextRun) run = text_run (setting, text);
+
+    g_assert_no_error (run.error);
+    g_assert_cmpuint (run.samples->len, ==, 1); /* the one of line 4 */
+    g_assert_cmpint (text_run_count (&run, "skipped", "media-truncated"), ==, 3);
+    g_assert_cmpuint (run.skipped->len, ==, 3);
+    for (gint64 line = 1; line <= 3; line++) {
+      const HrMessage *message = text_run_find_skipped (&run, line);
+
+      g_assert_nonnull (message);
+      g_assert_nonnull (strstr (message->error->message, "a.jsonl:2 bad.jpg: "));
+      g_assert_cmpint (strstr (message->error->message, "goes with the batch") != NULL, ==,
+                       line != 2);
+    }
+  }
+  g_unlink (path);
+  g_unlink (good);
+  g_unlink (bad);
+  g_rmdir (folder);
+}
+
+/* ---- how far ahead, changed while it runs ---- */
 
 static void
-test_fill (void)
+test_live_depth (void)
 {
-  static const gint64 most[] = { 8192, 16384, 32768 };
-  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
-  guint n = 8192;
-  g_autofree HrPackSize *sizes = g_new0 (HrPackSize, n);
+  static const char *const depths[] = { "1", "7", "2", "5", "1", "3" };
+  g_autofree char *text = NULL, *all = NULL, *expected = NULL;
+  g_autoptr (GString) got = g_string_new (NULL);
+  g_autoptr (HrPipeline) pipeline = NULL;
+  g_autoptr (GError) error = NULL;
+  g_auto (TextRun) run = { NULL };
+  HrBuffer *row;
+  guint n = 0;
 
-  for (guint i = 0; i < n; i++)
-    sizes[i].tokens = random_length (rand);
-  for (guint i = 0; i < G_N_ELEMENTS (most); i++) {
-    double blocks = fill_of (sizes, n, 512, most[i]), one = fill_of (sizes, n, n, most[i]);
-    double cut = fill_by_cutting (sizes, n, most[i]), first = fill_by_first_fit (sizes, n, most[i]);
+  if (text_test_vocab () == NULL)
+    return;
+  text = g_strdup_printf (RECORDS PACK " ! prefetchqueue name=ahead ! appsink", "");
+  all = text_run_expand ("workers=4", text);
+  pipeline = hr_parse_launch (all, &error);
+  g_assert_no_error (error);
+  g_assert_true (hr_pipeline_start (pipeline, &error));
+  while ((row = hr_pipeline_pull (pipeline, &error)) != NULL) {
+    g_autofree char *digest = digest_row (row);
 
-    g_test_message (
-        "%d tokens a row: blocks of 512 %.1f %%, one window %.1f %%, first fit %.1f %%, "
-        "cutting %.1f %%",
-        (int)most[i], 100 * blocks, 100 * one, 100 * first, 100 * cut);
-    if (most[i] == 8192) /* in longer rows the last one of each block weighs more than the gaps */
-      g_assert_cmpfloat (blocks, >, cut + 0.05);
-    g_assert_cmpfloat (blocks, >, 0.95);
-    g_assert_cmpfloat (blocks, >, one - 0.04);
+    g_string_append (got, digest);
+    hr_buffer_unref (row);
+    g_assert_true (hr_element_set_from_string (hr_pipeline_get_element (pipeline, "ahead"),
+                                               "max-batches", depths[n++ % G_N_ELEMENTS (depths)],
+                                               &error));
   }
+  g_assert_no_error (error);
+  g_assert_true (hr_pipeline_wait (pipeline, &error));
+  run = text_run ("serial=true", text);
+  for (guint i = 0; i < run.samples->len; i++) {
+    g_autofree char *digest = digest_row (run.samples->pdata[i]);
+
+    g_assert_true (g_str_has_prefix (got->str + i * strlen (digest), digest));
+  }
+  g_assert_cmpuint (n, ==, run.samples->len);
 }
 
 int
@@ -498,13 +580,14 @@ main (int argc, char **argv)
   } tests[] = { { "case", test_case },
                 { "golden", test_golden },
                 { "padding-rows", test_padding_rows },
-                { "decode-behind", test_decode_behind } };
+                { "decode-behind", test_decode_behind },
+                { "alone", test_alone },
+                { "nothing-left", test_nothing_left },
+                { "bad-image", test_bad_image } };
 
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/text/rows/packing", test_packing);
-  g_test_add_func ("/text/rows/fill", test_fill);
   g_test_add_func ("/text/rows/blocks", test_blocks);
-  g_test_add_func ("/text/rows/refused", test_refused);
+  g_test_add_func ("/text/rows/live-depth", test_live_depth);
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
     for (guint k = 0; text_settings[k] != NULL; k++) {
       g_autofree char *path = g_strdup_printf ("/text/rows/%s/%s", tests[i].name, text_settings[k]);

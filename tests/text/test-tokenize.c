@@ -123,6 +123,54 @@ test_vision_id (gconstpointer setting)
   g_assert_cmpint (text_tensor_int (ids, 8), ==, 151652);
 }
 
+static gint64
+count_decoded (const TextRun *run)
+{
+  JsonArray *elements =
+      json_object_get_array_member (json_node_get_object (run->stats), "elements");
+
+  for (guint i = 0; i < json_array_get_length (elements); i++) {
+    JsonObject *element = json_array_get_object_element (elements, i);
+
+    if (g_str_equal (json_object_get_string_member (element, "factory"), "imagedecode"))
+      return json_object_get_int_member (element, "images_decoded");
+  }
+  g_assert_not_reached ();
+}
+
+/* Images of samples that are left out, and those that are cut off, are not decoded. The two records
+ * have 48 tokens with two images, 53 with one; the second image of the first ends at 37. */
+static void
+test_decodes (gconstpointer setting)
+{
+  static const struct {
+    const char *what;
+    gint64 decoded;
+  } rows[] = { { "max-length=53", 3 },
+               { "max-length=48", 2 },
+               { "max-length=47", 0 },
+               { "max-length=36 overlong=truncate-right", 1 },
+               { "max-length=37 overlong=truncate-right", 2 },
+               { "max-length=16 overlong=truncate-right", 0 },
+               { "max-length=49 overlong=shrink", 3 },
+               { "max-length=14 overlong=shrink", 0 },
+               { "max-length=49 overlong=error on-error=skip", 2 } };
+
+  for (guint i = 0; text_test_vocab () != NULL && i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *text =
+        g_strdup_printf ("filesrc location=CASES/02-truncate-inside-image/a.jsonl ! jsonlparse ! "
+                         "imagefetch ! tokenize tokenizer=VOCAB min-pixels=4096 max-pixels=262144 "
+                         "%s WORKERS ! imagedecode WORKERS ! resize WORKERS ! appsink",
+                         rows[i].what);
+    g_auto (TextRun) run = text_run (setting, text);
+
+    g_assert_no_error (run.error);
+    if (count_decoded (&run) != rows[i].decoded)
+      g_error ("%s: %d images were decoded, not %d", rows[i].what, (int)count_decoded (&run),
+               (int)rows[i].decoded);
+  }
+}
+
 /* What is left out is never decoded: the picture ends early, and nobody notices. */
 static void
 test_no_decode (void)
@@ -203,6 +251,15 @@ test_parse_errors (void)
       HR_PARSE_ERROR_CONFLICT, "*patch-size=32*\"resize\" before it*patch-size=14*" },
     { "imagefetch ! imagedecode ! resize patch-size=14 ! patchify patch-size=32",
       HR_PARSE_ERROR_CONFLICT, "*patch-size=32*\"resize\" before it*patch-size=14*" },
+    /* set to its default, and yet it differs from what was decided */
+    { "imagefetch ! tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize "
+      "max-pixels=16777216",
+      HR_PARSE_ERROR_CONFLICT, "*max-pixels=16777216*\"tokenize\" before it*max-pixels=70000*" },
+    { "imagefetch ! imagedecode ! resize smart-resize=qwen-vl-utils ! tokenize tokenizer=x "
+      "smart-resize=hf",
+      HR_PARSE_ERROR_CONFLICT, "*smart-resize=hf*smart-resize=qwen-vl-utils*" },
+    { "imagefetch ! imagedecode ! resize patch-size=14 ! patchify patch-size=16",
+      HR_PARSE_ERROR_CONFLICT, "*patch-size=16*\"resize\" before it*patch-size=14*" },
     { "imagefetch ! imagedecode ! resize ! patchify image-mean=1,2", HR_PARSE_ERROR_BAD_VALUE,
       "*image-mean wants three numbers*" },
     { "imagefetch ! imagedecode ! resize ! patchify image-std=1,x,2", HR_PARSE_ERROR_BAD_VALUE,
@@ -220,6 +277,30 @@ test_parse_errors (void)
     g_assert_error (error, HR_PARSE_ERROR, (gint)rows[i].code);
     if (!g_pattern_match_simple (rows[i].pattern, error->message))
       g_error ("\"%s\" is not like \"%s\"", error->message, rows[i].pattern);
+  }
+}
+
+/* the same, set once more further down, or not set there at all */
+static void
+test_no_conflict (void)
+{
+  static const char *const texts[] = {
+    "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize max-pixels=70000",
+    "tokenize tokenizer=x max-pixels=70000 ! imagedecode ! resize ! patchify",
+    "tokenize tokenizer=x max-pixels=16777216 ! imagedecode ! resize max-pixels=16777216"
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autofree char *text =
+        g_strdup_printf ("filesrc location=x ! jsonlparse ! imagefetch ! %s ! fakesink", texts[i]);
+    g_autoptr (GError) error = NULL;
+    g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error), again = NULL;
+    g_autofree char *canonical = NULL;
+
+    g_assert_no_error (error);
+    canonical = hr_pipeline_to_string (pipeline);
+    again = hr_parse_launch (canonical, &error);
+    g_assert_no_error (error);
   }
 }
 
@@ -355,6 +436,7 @@ test_examples (void)
   g_assert_true (g_file_set_contents ("a.png", image, (gssize)size, NULL));
   hr_harness_run_examples ("tokenize");
   hr_harness_run_examples ("patchify");
+  hr_harness_run_examples ("batch");
   g_unlink ("train.jsonl");
   g_unlink ("tokenizer.json");
   g_unlink ("a.png");
@@ -371,7 +453,8 @@ main (int argc, char **argv)
   } tests[] = { { "types", test_types },
                 { "text-only", test_text_only },
                 { "other-model", test_other_model },
-                { "vision-id", test_vision_id } };
+                { "vision-id", test_vision_id },
+                { "decodes", test_decodes } };
 
   g_test_init (&argc, &argv, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
@@ -384,6 +467,7 @@ main (int argc, char **argv)
   g_test_add_func ("/text/tokenize/no-decode", test_no_decode);
   g_test_add_func ("/text/tokenize/no-label", test_no_label);
   g_test_add_func ("/text/tokenize/parse-errors", test_parse_errors);
+  g_test_add_func ("/text/tokenize/no-conflict", test_no_conflict);
   g_test_add_func ("/text/tokenize/bad-tokenizer", test_bad_tokenizer);
   g_test_add_func ("/text/tokenize/wrong-place", test_wrong_place);
   g_test_add_func ("/text/tokenize/obeys-targets", test_obeys_targets);

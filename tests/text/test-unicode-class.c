@@ -5,7 +5,7 @@
 static void
 test_counts (void)
 {
-  guint n[5] = { 0 }, unsafe = 0;
+  guint n[6] = { 0 }, unsafe = 0;
 
   for (guint32 c = 0; c < 0x110000; c++) {
     guint8 class = hr_unicode_class (c);
@@ -15,6 +15,7 @@ test_counts (void)
   }
   g_assert_cmpuint (n[HR_CLASS_LETTER], ==, 141028);
   g_assert_cmpuint (n[HR_CLASS_NUMBER], ==, 1911);
+  g_assert_cmpuint (n[HR_CLASS_MARK], ==, 2501);
   g_assert_cmpuint (n[HR_CLASS_SPACE], ==, 23);
   g_assert_cmpuint (n[HR_CLASS_NEWLINE], ==, 2);
   g_assert_cmpuint (unsafe, ==, 2001);
@@ -44,9 +45,10 @@ test_classes (void)
     { 0x2028, HR_CLASS_SPACE },
     { 0x4E2D, HR_CLASS_LETTER },
     { 0x2460, HR_CLASS_NUMBER },
-    { 0x0301, HR_CLASS_OTHER },
+    { 0x0301, HR_CLASS_MARK },
     { 0x1C89, HR_CLASS_LETTER } /* new in Unicode 16 */,
     { 0x10D40, HR_CLASS_NUMBER } /* the same */,
+    { 0x10D69, HR_CLASS_MARK } /* the same */,
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)

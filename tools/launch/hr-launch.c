@@ -303,12 +303,17 @@ run (HrPipeline *pipeline)
   if (started && options.checkpoint != NULL)
     launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
 
+  /* start() was waiting when the signal came */
+  if (signal_number != 0 && g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED))
+    g_clear_error (&error);
   if (error != NULL) {
     end.error = error->message;
     end.exit = end.exit != EXIT_OK ? end.exit : EXIT_FAILED;
   } else if (signal_number != 0) {
     end.signal = signal_number == SIGINT ? "SIGINT" : "SIGTERM";
     end.exit = 128 + signal_number;
+    if (!started)
+      fprintf (stderr, "hr-launch: stopped by %s before the run began\n", end.signal);
   }
   if (started || options.stats != STATS_NONE)
     report (pipeline, &end, started);
