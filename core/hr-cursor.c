@@ -1,0 +1,82 @@
+/* hr-cursor.c */
+#include "hr-cursor.h"
+
+guint64
+hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guint64 n)
+{
+  guint64 size = hr_shard_step_size (shard), steps;
+
+  if (bounds->limit > 0)
+    n = MIN (n, bounds->limit - MIN (bounds->limit, epoch * n));
+  steps = hr_shard_round (shard, n) / size;
+  if (bounds->steps > 0) {
+    steps = MIN (steps, bounds->steps - MIN (bounds->steps, epoch * steps));
+    n = MIN (n, steps * size);
+  }
+  return n;
+}
+
+static void
+begin_epoch (HrCursor *cursor, guint64 epoch)
+{
+  cursor->epoch = epoch;
+  cursor->n = cursor->next_unit != NULL
+                  ? cursor->n_lines
+                  : hr_bounds_cut (&cursor->bounds, &cursor->shard, epoch, cursor->n_lines);
+}
+
+void
+hr_cursor_begin (HrCursor *cursor, guint64 epoch, guint64 place)
+{
+  begin_epoch (cursor, epoch);
+  cursor->next = hr_shard_count (&cursor->shard, place);
+  cursor->place = cursor->end = 0;
+}
+
+static HrCursorNext
+next_in_unit (HrCursor *cursor, guint64 *epoch, guint64 *place)
+{
+  guint64 slice;
+
+  if (cursor->place == cursor->end) {
+    guint64 of = cursor->epoch;
+    HrCursorNext next = cursor->next_unit (cursor->user, &of, &slice);
+
+    if (next != HR_CURSOR_LINE)
+      return next;
+    begin_epoch (cursor, of);
+    cursor->place = slice * cursor->shard.group;
+    cursor->end = cursor->place + cursor->shard.group;
+  }
+  *epoch = cursor->epoch;
+  *place = cursor->place;
+  return cursor->place < cursor->n ? HR_CURSOR_LINE : HR_CURSOR_PAD;
+}
+
+HrCursorNext
+hr_cursor_peek (HrCursor *cursor, guint64 *epoch, guint64 *place)
+{
+  if (cursor->next_unit != NULL)
+    return next_in_unit (cursor, epoch, place);
+  for (;;) {
+    guint64 end = hr_shard_round (&cursor->shard, cursor->n);
+
+    if ((cursor->bounds.epochs > 0 && cursor->epoch >= cursor->bounds.epochs) || end == 0)
+      return HR_CURSOR_END;
+    *epoch = cursor->epoch;
+    *place = hr_shard_place (&cursor->shard, cursor->next);
+    if (*place < end)
+      return *place < cursor->n ? HR_CURSOR_LINE : HR_CURSOR_PAD;
+    begin_epoch (cursor, cursor->epoch + 1);
+    cursor->next = 0;
+  }
+}
+
+void
+hr_cursor_advance (HrCursor *cursor)
+{
+  if (cursor->next_unit != NULL)
+    cursor->place++;
+  else
+    cursor->next++;
+}
