@@ -121,12 +121,15 @@ test_keys (void)
   folder_clear (folder);
 }
 
-/* g_file_set_contents() would wait for the disk each time */
+/* a new file: replaced ones are waited for until they are on the disk, by g_file_set_contents() and
+ * by ext4 */
 static void
 write_file (const char *path, const char *bytes, gsize size)
 {
-  FILE *file = fopen (path, "w");
+  FILE *file;
 
+  g_unlink (path);
+  file = fopen (path, "w");
   g_assert_nonnull (file);
   g_assert_cmpuint (fwrite (bytes, 1, size, file), ==, size);
   g_assert_cmpint (fclose (file), ==, 0);
