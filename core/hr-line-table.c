@@ -317,15 +317,17 @@ starts_are_sound (const HrLineTable *table, gint64 size)
   return n_wide == table->n_wide;
 }
 
+/* of a table whose starts are: numbers ascend, and each line before has its LF at least */
 static gboolean
-jumps_are_sound (const HrLineTable *table, gint64 size)
+jumps_are_sound (const HrLineTable *table)
 {
   Jump last = { 0, 1 }; /* the numbers as they are without jumps */
 
   for (guint64 i = 0; i < table->n_jumps; i++) {
     Jump jump = table->jumps[i];
 
-    if (jump.index >= table->n || (i > 0 && jump.index <= last.index) || jump.line > size
+    if (jump.index >= table->n || (i > 0 && jump.index <= last.index)
+        || jump.line > hr_line_table_get_byte (table, jump.index) + 1
         || jump.line <= last.line + (gint64)(jump.index - last.index))
       return FALSE;
     last = jump;
@@ -352,7 +354,7 @@ hr_line_table_from_bytes (GBytes *bytes, gint64 size)
   /* a piece of other bytes may stand anywhere */
   set_frozen (table, (gsize)data % sizeof (gint64) == 0 ? g_bytes_ref (bytes)
                                                         : g_bytes_new (data, n_bytes));
-  if (!starts_are_sound (table, size) || !jumps_are_sound (table, size))
+  if (!starts_are_sound (table, size) || !jumps_are_sound (table))
     return NULL;
   return g_steal_pointer (&table);
 }

@@ -188,7 +188,7 @@ read_blob (int fd, const HrObject *object, const char *name, const char *key)
   struct stat info;
   Head head;
 
-  if (fstat (fd, &info) != 0 || !S_ISREG (info.st_mode) || info.st_size < (gint64)found->len
+  if (fstat (fd, &info) != 0 || info.st_size < (gint64)found->len
       || !read_all (fd, found->data, found->len))
     return NULL;
   memcpy (&head, found->data, sizeof head);

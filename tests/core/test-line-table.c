@@ -121,8 +121,12 @@ test_random (void)
     gint64 byte = g_test_rand_int_range (0, 100), line = 1;
 
     for (guint i = 0; i < n; i++) {
-      if (g_test_rand_int_range (0, 100) < (gint)blank)
-        line += g_test_rand_int_range (1, 4);
+      if (g_test_rand_int_range (0, 100) < (gint)blank) {
+        gint n_blank = g_test_rand_int_range (1, 4);
+
+        line += n_blank;
+        byte += n_blank;
+      }
       both_add (&both, byte, line++);
       if (wide > 0 && g_test_rand_int_range (0, (gint)wide) == 0)
         byte += G_MAXUINT32 - 1 + g_test_rand_int_range (0, 4);
@@ -227,6 +231,115 @@ test_spoilt (void)
   both_clear (&both);
 }
 
+/* a table of @n lines of ten bytes, the tenth behind a blank one */
+static GBytes *
+make_table (guint n)
+{
+  g_autoptr (HrLineTable) table = hr_line_table_new ();
+
+  for (guint i = 0; i < n; i++)
+    hr_line_table_add (table, i * 10, i + 1 + (i >= 9));
+  hr_line_table_freeze (table);
+  return hr_line_table_to_bytes (table);
+}
+
+/* Returns: (transfer full): with word @word another */
+static GBytes *
+poke (GBytes *bytes, guint word, gint64 value)
+{
+  gsize size = g_bytes_get_size (bytes);
+  guint8 *data = g_memdup2 (g_bytes_get_data (bytes, NULL), size);
+
+  memcpy (data + word * 8, &value, 8);
+  return g_bytes_new_take (data, size);
+}
+
+static gboolean
+is_refused (GBytes *bytes)
+{
+  g_autoptr (HrLineTable) table = hr_line_table_from_bytes (bytes, 10 * 200);
+
+  return table == NULL;
+}
+
+static gboolean
+is_refused_with (GBytes *bytes, guint word, gint64 value)
+{
+  g_autoptr (GBytes) wrong = poke (bytes, word, value);
+
+  return is_refused (wrong);
+}
+
+/* words: 0 magic, 1 lines, 2 wide groups, 3 jumps, 4 … 7 bases of 200 lines, 8 and 9 the jump, then
+ * distances, two a word */
+static void
+test_crafted (void)
+{
+  g_autoptr (GBytes) bytes = make_table (200), overflow = poke (bytes, 42, -1);
+
+  g_assert_false (is_refused (bytes));
+  g_assert_true (is_refused_with (bytes, 0, 1));
+  g_assert_true (is_refused_with (bytes, 1, G_MAXINT64));
+  g_assert_true (is_refused_with (bytes, 4, G_MAXINT64));
+  g_assert_true (is_refused_with (overflow, 5, G_MAXINT64)); /* and a distance on top */
+  g_assert_true (is_refused_with (bytes, 5, -1));
+  g_assert_true (is_refused_with (bytes, 5, G_MININT64));
+  g_assert_true (is_refused_with (bytes, 8, 200));
+  g_assert_true (is_refused_with (bytes, 8, G_MAXINT64));
+  g_assert_true (is_refused_with (bytes, 9, 92)); /* of byte 90 */
+  g_assert_false (is_refused_with (bytes, 9, 91));
+  g_assert_true (is_refused_with (bytes, 9, 10));
+  g_assert_true (is_refused_with (bytes, 9, G_MAXINT64));
+}
+
+/* wide starts that belong to no group; a group that has none, although what is there would do */
+static void
+test_crafted_wide (void)
+{
+  g_autoptr (GBytes) bytes = make_table (8);
+  guint8 *longer = g_malloc0 (g_bytes_get_size (bytes) + 512);
+  g_autoptr (GBytes) more = NULL, less = poke (bytes, 4, -1);
+
+  memcpy (longer, g_bytes_get_data (bytes, NULL), 5 * 8);
+  memcpy (longer + 5 * 8 + 512, (guint8 *)g_bytes_get_data (bytes, NULL) + 5 * 8,
+          g_bytes_get_size (bytes) - 5 * 8);
+  more = g_bytes_new_take (longer, g_bytes_get_size (bytes) + 512);
+  g_assert_true (is_refused_with (more, 2, 1));
+  for (guint i = 0; i < 4; i++) {
+    GBytes *next = poke (less, 5 + i, i);
+
+    g_bytes_unref (less);
+    less = next;
+  }
+  g_assert_true (is_refused (less));
+}
+
+/* so many lines that the bytes they take come out right modulo 2^64: 4 and an eighth a line */
+static void
+test_crafted_overflow (void)
+{
+  guint64 inverse = 33;
+  guint n_tried = 0;
+
+  for (guint i = 0; i < 6; i++)
+    inverse *= 2 - 33 * inverse; /* Newton: twice as many right bits each time */
+  for (guint64 size = 8; size < 8192; size += 8) {
+    guint64 eighth = size * inverse;
+    g_autoptr (GBytes) bytes = make_table (0), head = NULL, longer = NULL;
+    guint8 *data;
+
+    if (eighth % 8 != 0 || eighth >= (guint64)1 << 61)
+      continue;
+    head = poke (bytes, 1, (gint64)(eighth * 8));
+    data = g_malloc0 (32 + size);
+    memcpy (data, g_bytes_get_data (head, NULL), 32);
+    longer = g_bytes_new_take (data, 32 + size);
+    g_assert_true (is_refused (longer));
+    n_tried++;
+  }
+  g_assert_cmpuint (n_tried, >, 0);
+}
+
 static gpointer
 read_in_thread (gpointer data)
 {
@@ -264,6 +377,9 @@ main (int argc, char **argv)
   g_test_add_func ("/line-table/wide", test_wide);
   g_test_add_func ("/line-table/memory", test_memory);
   g_test_add_func ("/line-table/spoilt", test_spoilt);
+  g_test_add_func ("/line-table/crafted", test_crafted);
+  g_test_add_func ("/line-table/crafted-wide", test_crafted_wide);
+  g_test_add_func ("/line-table/crafted-overflow", test_crafted_overflow);
   g_test_add_func ("/line-table/threads", test_threads);
   return g_test_run ();
 }

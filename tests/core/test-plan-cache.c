@@ -121,12 +121,15 @@ test_keys (void)
   folder_clear (folder);
 }
 
-/* g_file_set_contents() would wait for the disk each time */
+/* a new file: replaced ones are waited for until they are on the disk, by g_file_set_contents() and
+ * by ext4 */
 static void
 write_file (const char *path, const char *bytes, gsize size)
 {
-  FILE *file = fopen (path, "w");
+  FILE *file;
 
+  g_unlink (path);
+  file = fopen (path, "w");
   g_assert_nonnull (file);
   g_assert_cmpuint (fwrite (bytes, 1, size, file), ==, size);
   g_assert_cmpint (fclose (file), ==, 0);
@@ -339,11 +342,10 @@ test_too_small (void)
 
 /* ---- several processes ---- */
 
-static int
-work_in_child (const char *folder, guint seed, guint rounds)
+/* Returns: whether all that was loaded was right */
+static gboolean
+work (HrPlanCache *cache, guint seed, guint rounds)
 {
-  g_autoptr (HrPlanCache) cache = hr_plan_cache_new (folder, MIB);
-
   for (guint i = 0; i < rounds; i++) {
     guint64 number = hr_mix64 (((guint64)seed << 32) + i) % 60;
     g_autofree char *uri = g_strdup_printf ("s3://c/%" G_GUINT64_FORMAT, number);
@@ -353,11 +355,20 @@ work_in_child (const char *folder, guint seed, guint rounds)
 
     found = hr_plan_cache_load (cache, &object, "lines", NULL);
     if (found != NULL && !g_bytes_equal (found, right))
-      return 1;
+      return FALSE;
     if (found == NULL)
       hr_plan_cache_store (cache, &object, "lines", NULL, right);
   }
-  return 0;
+  return TRUE;
+}
+
+/* Returns: an exit status */
+static int
+work_in_child (const char *folder, guint seed, guint rounds)
+{
+  g_autoptr (HrPlanCache) cache = hr_plan_cache_new (folder, MIB);
+
+  return work (cache, seed, rounds) ? 0 : 1;
 }
 
 static void
@@ -381,6 +392,36 @@ test_processes (void)
   }
   /* each may be a sixteenth and a file over it */
   g_assert_cmpuint (count_bytes (folder), <, MIB + 4 * (MIB / 16 + 70000));
+  folder_clear (folder);
+}
+
+typedef struct {
+  HrPlanCache *cache;
+  guint seed;
+} Worker;
+
+static gpointer
+work_in_thread (gpointer data)
+{
+  const Worker *worker = data;
+
+  return GINT_TO_POINTER (work (worker->cache, worker->seed, 200));
+}
+
+static void
+test_threads (void)
+{
+  char *folder = folder_new ();
+  g_autoptr (HrPlanCache) cache = hr_plan_cache_new (folder, MIB);
+  GThread *threads[4];
+  Worker workers[4];
+
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++) {
+    workers[i] = (Worker){ cache, i };
+    threads[i] = g_thread_new ("worker", work_in_thread, &workers[i]);
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_assert_true (GPOINTER_TO_INT (g_thread_join (threads[i])));
   folder_clear (folder);
 }
 
@@ -538,6 +579,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plan-cache/eviction", test_eviction);
   g_test_add_func ("/plan-cache/too-small", test_too_small);
   g_test_add_func ("/plan-cache/processes", test_processes);
+  g_test_add_func ("/plan-cache/threads", test_threads);
   g_test_add_func ("/plan-cache/killed", test_killed);
   g_test_add_func ("/plan-cache/full", test_full);
   g_test_add_func ("/plan-cache/unwritable", test_unwritable);
