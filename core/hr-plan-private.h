@@ -1,8 +1,8 @@
 /* hr-plan-private.h: the plan as the pipeline sees it */
 #pragma once
+#include "hr-cursor.h"
 #include "hr-plan.h"
 #include "hr-sequence.h"
-#include "hr-shard.h"
 
 /* what the pipeline says: docs/order.md */
 typedef struct {
@@ -11,6 +11,9 @@ typedef struct {
   gint64 epochs; /* the same */
   guint64 limit; /* places of the run; 0: all */
   guint64 steps; /* of the run; 0: all */
+  /* slices are asked for; NULL: the rank's own, one after the other */
+  HrUnitFunc next_unit;
+  gpointer unit_user;
   /* the run goes on from a checkpoint: are these the objects that it knows? */
   gboolean (*check_data) (gpointer user, const HrPlan *plan, GError **error);
   gpointer check_user;

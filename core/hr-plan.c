@@ -26,7 +26,7 @@ struct _HrPlan {
   gint64 n_lines; /* of an epoch, -1: not known; atomic */
   gboolean n_known;
   guint64 start;   /* places below it have been delivered by another run */
-  guint64 next;    /* complete: the rank's next place, counted in its own */
+  HrCursor cursor; /* complete: the places that come next */
   guint64 unit;    /* the next object, or group of blocks */
   gint64 unit_byte; /* where to begin in it */
   guint64 n_found;  /* lines found in the epoch */
@@ -167,26 +167,23 @@ has_all_tables (const HrPlan *plan)
 gboolean
 hr_plan_needs_scan (const HrPlan *plan)
 {
-  return plan->rules.shuffle == HR_SHUFFLE_FULL && !has_all_tables (plan);
+  return (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->orders.next_unit != NULL)
+         && !has_all_tables (plan);
 }
 
-/* what limit and steps leave of this epoch's @n lines; every epoch has as many */
+static HrBounds
+get_bounds (const HrPlan *plan)
+{
+  return (HrBounds){ plan->rules.epochs, plan->orders.limit, plan->orders.steps };
+}
+
 static guint64
 cut (const HrPlan *plan, guint64 n)
 {
-  const HrPlanOrders *orders = &plan->orders;
-  guint64 size = hr_shard_step_size (&orders->shard), steps;
+  HrBounds bounds = get_bounds (plan);
 
-  if (!hr_plan_has_samples (plan))
-    return n;
-  if (orders->limit > 0)
-    n = MIN (n, orders->limit - MIN (orders->limit, plan->epoch * n));
-  steps = orders->shard.drop_last ? n / size : (n + size - 1) / size;
-  if (orders->steps > 0) {
-    steps = MIN (steps, orders->steps - MIN (orders->steps, plan->epoch * steps));
-    n = MIN (n, steps * size);
-  }
-  return n;
+  return hr_plan_has_samples (plan) ? hr_bounds_cut (&bounds, &plan->orders.shard, plan->epoch, n)
+                                    : n;
 }
 
 static void
@@ -219,6 +216,12 @@ begin_epoch (HrPlan *plan)
     return;
   plan->sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
   set_length (plan, hr_sequence_get_length (plan->sequence));
+  plan->cursor = (HrCursor){ .shard = plan->orders.shard,
+                             .bounds = get_bounds (plan),
+                             .n_lines = hr_sequence_get_length (plan->sequence),
+                             .next_unit = plan->orders.next_unit,
+                             .user = plan->orders.unit_user };
+  hr_cursor_begin (&plan->cursor, plan->epoch, plan->start);
 }
 
 /* ---- the beginning ---- */
@@ -295,7 +298,6 @@ hr_plan_set_start (HrPlan *plan, const HrPlanStart *start)
 {
   plan->epoch = start->epoch;
   plan->start = (guint64)start->place;
-  plan->next = hr_shard_count (&plan->orders.shard, plan->start);
   plan->unit = start->unit;
   plan->unit_byte = start->byte;
   plan->n_found = (guint64)start->first;
@@ -362,39 +364,63 @@ merge_pieces (HrRead *read, GArray *pieces)
   }
 }
 
-/* steps that are not made are not read */
-static guint64
-end_of_known (const HrPlan *plan)
+static void
+want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
 {
-  return MIN (plan->n, hr_shard_round (&plan->orders.shard, plan->n));
+  HrWanted wanted = { .place = (gint64)place };
+  Piece piece = { .wanted = read->wanted->len };
+  guint64 line;
+
+  hr_sequence_locate (plan->sequence, read->epoch, place, &piece.extent.object, &line);
+  hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
+                          &piece.extent.end);
+  wanted.byte = piece.extent.start;
+  g_array_append_val (read->wanted, wanted);
+  g_array_append_val (pieces, piece);
 }
 
-static HrRead *
-read_known (HrPlan *plan)
+static gboolean
+is_full (const HrPlan *plan, const HrRead *read, guint n_lines, guint64 bytes)
 {
-  HrRead *read = new_read (plan, HR_READ_LINES);
-  g_autoptr (GArray) pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
   gboolean scattered = plan->rules.shuffle != HR_SHUFFLE_NONE || plan->orders.shard.world > 1;
-  guint most = scattered ? MAX_EXTENTS : MAX_WANTED;
-  guint64 bytes = 0, place;
 
-  while (pieces->len < most && bytes < plan->rules.read_bytes
-         && (place = hr_shard_place (&plan->orders.shard, plan->next)) < end_of_known (plan)) {
-    HrWanted wanted = { .place = (gint64)place };
-    Piece piece = { .wanted = read->wanted->len };
-    guint64 line;
+  return n_lines >= (scattered ? MAX_EXTENTS : MAX_WANTED) || bytes >= plan->rules.read_bytes
+         || read->wanted->len >= MAX_WANTED;
+}
 
-    hr_sequence_locate (plan->sequence, plan->epoch, place, &piece.extent.object, &line);
-    hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
-                            &piece.extent.end);
-    wanted.byte = piece.extent.start;
-    bytes += (guint64)(piece.extent.end - piece.extent.start);
-    g_array_append_val (read->wanted, wanted);
-    g_array_append_val (pieces, piece);
-    plan->next++;
+static HrPlanNext
+read_known (HrPlan *plan, HrRead **result)
+{
+  g_autoptr (HrRead) read = new_read (plan, HR_READ_LINES);
+  g_autoptr (GArray) pieces = g_array_new (FALSE, FALSE, sizeof (Piece));
+  guint64 epoch, place, bytes = 0;
+  HrCursorNext next = HR_CURSOR_END;
+
+  while (!is_full (plan, read, pieces->len, bytes)) {
+    next = hr_cursor_peek (&plan->cursor, &epoch, &place);
+    if (next == HR_CURSOR_LATER || next == HR_CURSOR_END
+        || (read->wanted->len > 0 && epoch != read->epoch))
+      break;
+    read->epoch = (guint)epoch;
+    if (next == HR_CURSOR_LINE) {
+      const HrExtent *extent;
+
+      want_line (plan, read, pieces, place);
+      extent = &g_array_index (pieces, Piece, pieces->len - 1).extent;
+      bytes += (guint64)(extent->end - extent->start);
+    } else {
+      HrWanted pad = { .extent = HR_NO_EXTENT, .place = (gint64)place };
+
+      g_array_append_val (read->wanted, pad);
+    }
+    hr_cursor_advance (&plan->cursor);
   }
+  if (read->wanted->len == 0)
+    return next == HR_CURSOR_LATER ? HR_PLAN_LATER : HR_PLAN_END;
   merge_pieces (read, pieces);
-  return read;
+  plan->n_out++;
+  *result = g_steal_pointer (&read);
+  return HR_PLAN_READ;
 }
 
 /* ---- … of lines that are found while they are read ---- */
@@ -498,7 +524,7 @@ static void
 next_epoch (HrPlan *plan)
 {
   plan->epoch++;
-  plan->start = plan->next = plan->unit = plan->n_found = 0;
+  plan->start = plan->unit = plan->n_found = 0;
   plan->begun = plan->padded = FALSE;
   plan->n = cut (plan, (guint64)plan->n_lines);
 }
@@ -521,12 +547,11 @@ hr_plan_next (HrPlan *plan, HrRead **read)
   for (;;) {
     if (!plan->begun)
       begin_epoch (plan);
+    if (plan->sequence != NULL)
+      return read_known (plan, read);
     if (is_over (plan))
       return HR_PLAN_END;
-    if (plan->sequence != NULL) {
-      if (hr_shard_place (&plan->orders.shard, plan->next) < end_of_known (plan))
-        *read = read_known (plan);
-    } else if (has_more_units (plan)) {
+    if (has_more_units (plan)) {
       *read = plan->rules.shuffle == HR_SHUFFLE_NONE ? read_object (plan) : read_group (plan);
     } else if (plan->n_out > 0) {
       return HR_PLAN_LATER;

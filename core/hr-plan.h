@@ -52,9 +52,11 @@ typedef struct {
   gint64 end;
 } HrExtent;
 
+#define HR_NO_EXTENT G_MAXUINT
+
 /* a line that the source shall give on, or a place that is to be filled up */
 typedef struct {
-  guint extent; /* of the read's: the line begins in it … */
+  guint extent; /* of the read's: the line begins in it … ; HR_NO_EXTENT: no line, a hole */
   gint64 byte;  /* … here */
   gint64 place;
 } HrWanted;
@@ -63,7 +65,7 @@ typedef enum {
   HR_READ_STREAM, /* give on what hr_plan_place() says of the lines as they come */
   HR_READ_GROUP,  /* the same, of all lines of all extents at once */
   HR_READ_LINES,  /* give on the lines that are wanted, in that order */
-  HR_READ_PADDING /* the end of an epoch: each place that is wanted is a hole */
+  HR_READ_PADDING /* the end of an epoch whose lines were found: each place wanted is a hole */
 } HrReadMode;
 
 /**

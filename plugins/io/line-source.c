@@ -201,8 +201,13 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
 {
   for (guint i = 0; i < read->wanted->len; i++) {
     const HrWanted *wanted = &g_array_index (read->wanted, HrWanted, i);
-    const FoundLine *line = found_lines_find (source->found, wanted->extent, wanted->byte);
+    const FoundLine *line;
 
+    if (wanted->extent == HR_NO_EXTENT) {
+      row_queue_add_padding (source->ready, read->epoch, wanted->place);
+      continue;
+    }
+    line = found_lines_find (source->found, wanted->extent, wanted->byte);
     if (line == NULL) {
       const HrExtent *extent = &g_array_index (read->extents, HrExtent, wanted->extent);
 
@@ -238,16 +243,15 @@ read_known (HrLineSource *source, HrRead *read, GError **error)
   return TRUE;
 }
 
-/* what is left of the epoch first; then a step that is not made is forgotten */
+/* what is left of the epoch, without a step that is not made */
 static void
 read_padding (HrLineSource *source, HrRead *read)
 {
-  row_queue_set_complete (source->ready, read->complete);
-  if (row_queue_can_give (source->ready))
-    return;
-  row_queue_clear (source->ready);
+  row_queue_cut (source->ready, read->complete);
   for (guint i = 0; i < read->wanted->len; i++)
-    hr_out_pad (source->out, read->epoch, g_array_index (read->wanted, HrWanted, i).place);
+    row_queue_add_padding (source->ready, read->epoch,
+                           g_array_index (read->wanted, HrWanted, i).place);
+  row_queue_set_complete (source->ready, G_MAXINT64);
   end_read (source);
 }
 

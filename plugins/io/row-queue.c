@@ -9,7 +9,7 @@
 #define MAX_COPIED 1024
 
 typedef struct {
-  FoundLine line; /* with a reference of its block */
+  FoundLine line; /* with a reference of its block; that is NULL for padding */
   guint epoch;
   gint64 place;
 } Row;
@@ -24,7 +24,7 @@ struct _RowQueue {
 static void
 row_clear (gpointer row)
 {
-  hr_buffer_unref (((Row *)row)->line.block);
+  g_clear_pointer (&((Row *)row)->line.block, hr_buffer_unref);
 }
 
 RowQueue *
@@ -46,10 +46,21 @@ row_queue_free (RowQueue *queue)
 }
 
 void
-row_queue_clear (RowQueue *queue)
+row_queue_cut (RowQueue *queue, gint64 place)
 {
-  g_array_set_size (queue->rows, 0);
-  queue->first = 0;
+  guint n = queue->rows->len;
+
+  while (n > queue->first && g_array_index (queue->rows, Row, n - 1).place >= place)
+    n--;
+  g_array_set_size (queue->rows, n);
+}
+
+void
+row_queue_add_padding (RowQueue *queue, guint epoch, gint64 place)
+{
+  Row row = { .epoch = epoch, .place = place };
+
+  g_array_append_val (queue->rows, row);
 }
 
 void
@@ -152,11 +163,23 @@ drop (RowQueue *queue, guint n)
     g_clear_pointer (&row->line.block, hr_buffer_unref);
   }
   queue->first += n;
-  if (queue->first == queue->rows->len)
-    row_queue_clear (queue);
-  else if (queue->first >= 4096) {
+  if (queue->first == queue->rows->len) {
+    g_array_set_size (queue->rows, 0);
+    queue->first = 0;
+  } else if (queue->first >= 4096) {
     g_array_remove_range (queue->rows, 0, queue->first);
     queue->first = 0;
+  }
+}
+
+static void
+give_padding (RowQueue *queue, HrOut *out)
+{
+  while (may_give (queue, queue->first) && get (queue, queue->first)->line.block == NULL) {
+    const Row *row = get (queue, queue->first);
+
+    hr_out_pad (out, row->epoch, row->place);
+    drop (queue, 1);
   }
 }
 
@@ -188,7 +211,7 @@ measure_copy (const RowQueue *queue, gsize *bytes)
     const Row *row = get (queue, queue->first + n);
 
     if (n > 0
-        && (row->epoch != first->epoch || is_cut (&row->line)
+        && (row->line.block == NULL || row->epoch != first->epoch || is_cut (&row->line)
             || *bytes + row->line.length > queue->block_bytes
             || count_run (queue, queue->first + n, MIN_VIEW) == MIN_VIEW))
       break;
@@ -229,11 +252,17 @@ give_copy (RowQueue *queue, HrOut *out, GError **error)
 gboolean
 row_queue_give (RowQueue *queue, HrOut *out, GError **error)
 {
-  guint n = count_run (queue, queue->first, G_MAXUINT);
-  const Row *first = get (queue, queue->first);
-  HrTensor *lines = hr_buffer_get_tensor (first->line.block, "lines");
-  const Row *next = get (queue, queue->first + n);
+  const Row *first = get (queue, queue->first), *next;
+  HrTensor *lines;
+  guint n;
 
+  if (first->line.block == NULL) {
+    give_padding (queue, out);
+    return TRUE;
+  }
+  n = count_run (queue, queue->first, G_MAXUINT);
+  lines = hr_buffer_get_tensor (first->line.block, "lines");
+  next = get (queue, queue->first + n);
   /* lines of which nothing else is in the block, too */
   if (n >= MIN_VIEW || is_cut (&first->line) || next == NULL
       || hr_tensor_get_n_bytes (lines) <= 2 * first->line.length) {

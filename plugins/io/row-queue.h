@@ -12,12 +12,14 @@ RowQueue *row_queue_new (gsize block_bytes);
 void row_queue_free (RowQueue *queue);
 /* behind those that are there; keeps a reference of the line's block */
 void row_queue_add (RowQueue *queue, const FoundLine *line, guint epoch, gint64 place);
+/* a place without a line: a hole is given on */
+void row_queue_add_padding (RowQueue *queue, guint epoch, gint64 place);
 /* rows at this place and behind it may not be given on yet */
 void row_queue_set_complete (RowQueue *queue, gint64 place);
 gboolean row_queue_can_give (const RowQueue *queue);
 /* pushes one block of what may be given on; FALSE with the error of hr_out_alloc() */
 gboolean row_queue_give (RowQueue *queue, HrOut *out, GError **error);
-/* forgets what has not been given on */
-void row_queue_clear (RowQueue *queue);
+/* forgets rows at this place and behind it */
+void row_queue_cut (RowQueue *queue, gint64 place);
 
 G_END_DECLS
