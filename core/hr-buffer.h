@@ -76,11 +76,13 @@ void hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor);
  * @HR_BUFFER_HOLE: a sample that was skipped; it has its number and origin, and no fields
  * @HR_BUFFER_BATCH: made by `batch`; hr_buffer_get_members() gives its samples, holes too
  * @HR_BUFFER_EPOCH_END: the last buffer of its epoch
+ * @HR_BUFFER_BLOCK_END: the last packed row of its block
  */
 typedef enum {
   HR_BUFFER_HOLE = 1 << 0,
   HR_BUFFER_BATCH = 1 << 1,
-  HR_BUFFER_EPOCH_END = 1 << 2
+  HR_BUFFER_EPOCH_END = 1 << 2,
+  HR_BUFFER_BLOCK_END = 1 << 3
 } HrBufferFlags;
 
 /**
@@ -89,7 +91,7 @@ typedef enum {
  * @sample: its sample's number in the order; of a batch: the lowest of its samples
  * @epoch: counted from 0
  * @place: where its sample stands in the order of its epoch, counted over all ranks (docs/order.md);
- *   of a batch: where its first does; -1 unknown
+ *   of a batch: where its first does, of a packed row: where its block does; -1 unknown
  * @flags: #HrBufferFlags
  *
  * Named fields plus where they came from. One rule of ownership everywhere: passing a buffer
@@ -110,6 +112,7 @@ struct _HrBuffer {
   HrOrigin *origin;
   GPtrArray *members;
   HrRows *rows;
+  gint row; /* of a packed row: which of its block's it is */
   HrReservation *reservation; /* of the block of text it was cut from */
   GError *error;              /* of a hole: why */
 };
@@ -133,6 +136,9 @@ hr_buffer_stand_for (HrBuffer *buffer, const HrBuffer *like)
   buffer->sample = like->sample;
   buffer->epoch = like->epoch;
   buffer->place = like->place;
+  buffer->row = like->row;
+  buffer->flags &= ~(guint)HR_BUFFER_BLOCK_END;
+  buffer->flags |= like->flags & HR_BUFFER_BLOCK_END;
 }
 
 /* takes @rows, may be NULL: which lines of its field "lines" are samples */

@@ -1,6 +1,7 @@
 /* hr-checkpoint.c: where a run is, as a document that another run can go on from */
 #include "hr-checkpoint.h"
 #include "hr-json.h"
+#include "hr-packer.h"
 #include <string.h>
 
 /* of sets with more objects only the hash of all is kept, and a change cannot be named */
@@ -32,9 +33,15 @@ hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *posit
   if (source == NULL || buffer->place < 0)
     return FALSE;
   shard = &source->orders.shard;
-  position->epoch = buffer->epoch;
-  position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group)
-                            / shard->group);
+  *position = (HrPosition){ .epoch = buffer->epoch };
+  position->step = (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
+  if (sink->packer == 0)
+    position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group)
+                              / shard->group);
+  else if (buffer->flags & HR_BUFFER_BLOCK_END)
+    position->step++;
+  else
+    position->row = buffer->row + 1;
   return TRUE;
 }
 
@@ -217,6 +224,36 @@ normalize (HrPosition *position, const HrShard *shard, gint64 n_lines)
   }
 }
 
+static HrRun *
+find_packer (const HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+
+    if (hr_packer_is (run))
+      return run;
+  }
+  return NULL;
+}
+
+/* an open block: how many of its rows have been taken, and what it is made without */
+static void
+add_block (JsonBuilder *into, HrPipeline *pipeline, const HrPosition *position,
+           const HrShard *shard)
+{
+  HrRun *packer = find_packer (pipeline);
+  gint64 first = (gint64)hr_shard_place (shard, (guint64)position->step * shard->group);
+  g_autoptr (GArray) skipped =
+      packer != NULL ? hr_packer_get_skipped (packer, position->epoch, first) : NULL;
+
+  add_int (into, "row", position->row);
+  json_builder_set_member_name (into, "skipped");
+  json_builder_begin_array (into);
+  for (guint i = 0; skipped != NULL && position->row > 0 && i < skipped->len; i++)
+    json_builder_add_int_value (into, g_array_index (skipped, gint64, i));
+  json_builder_end_array (into);
+}
+
 static char *
 write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
 {
@@ -229,7 +266,7 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   hr_plan_find_start (source->plan, (guint)position.epoch,
                       position.step * (gint64)hr_shard_step_size (shard), &start);
   normalize (&position, shard, start.n_lines);
-  if (position.step == 0)
+  if (position.step == 0 && position.row == 0)
     start = (HrPlanStart){ .n_lines = start.n_lines };
   json_builder_begin_object (into);
   add_int (into, "checkpoint", HR_CHECKPOINT_FORMAT);
@@ -238,6 +275,7 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   add_int (into, "epoch", position.epoch);
   add_int (into, "step", position.step);
   add_int (into, "steps", steps);
+  add_block (into, pipeline, &position, shard);
   add_int (into, "samples_per_step", (gint64)hr_shard_step_size (shard));
   json_builder_set_member_name (into, "drop_last");
   json_builder_add_boolean_value (into, shard->drop_last);
@@ -252,6 +290,16 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   json_builder_end_object (into);
   root = json_builder_get_root (into);
   return hr_json_write (root, TRUE);
+}
+
+static gint
+compare (const HrPosition *a, const HrPosition *b)
+{
+  if (a->epoch != b->epoch)
+    return a->epoch < b->epoch ? -1 : 1;
+  if (a->step != b->step)
+    return a->step < b->step ? -1 : 1;
+  return (a->row > b->row) - (a->row < b->row);
 }
 
 /* what all sinks have done with */
@@ -274,8 +322,7 @@ find_done (HrPipeline *pipeline, HrPosition *position, gint64 *steps)
     hr_mutex_unlock (&run->lock);
     if (n < 0)
       return FALSE;
-    if (first || done.epoch < position->epoch
-        || (done.epoch == position->epoch && done.step < position->step)) {
+    if (first || compare (&done, position) < 0) {
       *position = done;
       *steps = n;
     }
@@ -301,7 +348,7 @@ find_sink (HrPipeline *pipeline)
 char *
 hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **error)
 {
-  HrPosition position = { 0, 0 };
+  HrPosition position = { 0 };
   gint64 steps = 0;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
@@ -329,7 +376,7 @@ void
 hr_checkpoint_note (HrPipeline *pipeline)
 {
   gint64 every = (gint64)pipeline->settings.checkpoint_every, steps = 0;
-  HrPosition position = { 0, 0 };
+  HrPosition position = { 0 };
   gboolean due;
 
   if (every == 0 || !find_done (pipeline, &position, &steps) || steps % every != 0)

@@ -12,7 +12,7 @@ HrBuffer *
 hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
 {
   HrRun *run = worker->run;
-  HrBuffer like;
+  HrBuffer like = { .place = -1 };
   g_autoptr (HrOrigin) origin = NULL;
   HrBuffer *merged;
   GError *error = NULL, *hole = NULL;

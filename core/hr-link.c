@@ -146,6 +146,8 @@ limit_reached (const HrLink *link)
 {
   guint64 limit = link->from->pipeline->settings.limit;
 
+  if (link->is_bounded)
+    return link->next_number >= link->last_number;
   return !link->planned && (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
          && (guint64)link->next_number * link->group >= limit;
 }

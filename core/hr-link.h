@@ -63,6 +63,8 @@ struct _HrLink {
   gint64 next_number; /* written with the lock, read without too */
   gboolean raw;       /* blocks, not samples yet */
   gboolean planned;   /* a plan says how many samples come */
+  gboolean is_bounded; /* … or the run's steps, how many rows: */
+  gint64 last_number;
   guint group;        /* samples in each buffer */
   guint segment;      /* HR_STAMP_AGAIN: the one that ends here */
 

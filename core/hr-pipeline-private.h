@@ -56,10 +56,18 @@ struct _HrWorker {
 #define hr_counter_add(counter, n) __atomic_store_n ((counter), *(counter) + (n), __ATOMIC_RELAXED)
 #define hr_counter_get(counter) __atomic_load_n ((counter), __ATOMIC_RELAXED)
 
+/* places of a block that are holes */
+typedef struct {
+  guint epoch;
+  gint64 block;   /* its first place */
+  GArray *places; /* gint64 */
+} HrSkipped;
+
 /* steps of an epoch that have been taken */
 typedef struct {
   gint64 epoch;
   gint64 step;
+  gint64 row; /* packed: and rows of the next step's block */
 } HrPosition;
 
 #define HR_MAX_WORKERS 256
@@ -95,7 +103,12 @@ struct _HrRun {
   guint group;  /* samples in each buffer it gets */
   guint packer; /* whose rows it gets, from 1; 0: no packer's */
   guint packer_out;           /* … and gives */
-  guint block_in, block_rows; /* of a packer: of the block at hand, so far */
+  guint block_in;             /* of a packer: samples of the block at hand, so far */
+  gint64 block_place;         /* … where it begins */
+  guint block_epoch;
+  GQueue skipped; /* HrSkipped: of the last blocks; with the lock */
+  guint delivered_rows;  /* rows of the first block that an earlier run has delivered … */
+  GArray *known_skipped; /* … and what it left out of it */
   gboolean raw;               /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
   guint segment;   /* the unordered element that it stands before, see hr-steps.h */

@@ -2,6 +2,7 @@
 #include "hr-checkpoint.h"
 #include "hr-json.h"
 #include "hr-log.h"
+#include "hr-packer.h"
 #include "hr-registry.h"
 
 /* ---- reading; the document may be anything ---- */
@@ -102,6 +103,7 @@ hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force
   g_clear_pointer (&pipeline->resume, json_node_unref);
   pipeline->resume = g_steal_pointer (&node);
   pipeline->resume_force = force;
+  pipeline->first_step = get_int (as_object (pipeline->resume), "steps");
   return TRUE;
 }
 
@@ -306,6 +308,32 @@ set_start (HrRun *source, JsonObject *root, GError **error)
   return TRUE;
 }
 
+/* a block of which only some rows have been taken is made again, as it was then */
+static gboolean
+set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
+{
+  JsonArray *skipped = as_array (member (root, "skipped"));
+  gint64 row = get_int (root, "row");
+
+  if (row < 0 || skipped == NULL)
+    return bad_document (error, "\"row\" or \"skipped\" is missing");
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+
+    if (!hr_packer_is (run))
+      continue;
+    run->delivered_rows = (guint)row;
+    run->known_skipped = g_array_new (FALSE, FALSE, sizeof (gint64));
+    for (guint k = 0; k < json_array_get_length (skipped); k++) {
+      JsonNode *node = json_array_get_element (skipped, k);
+      gint64 place = JSON_NODE_HOLDS_VALUE (node) ? json_node_get_int (node) : -1;
+
+      g_array_append_val (run->known_skipped, place);
+    }
+  }
+  return TRUE;
+}
+
 gboolean
 hr_resume_apply (HrPipeline *pipeline, GError **error)
 {
@@ -328,7 +356,6 @@ hr_resume_apply (HrPipeline *pipeline, GError **error)
     }
     source = run;
   }
-  pipeline->first_step = get_int (root, "steps");
   return source != NULL && compare_pipelines (pipeline, root, error)
-         && set_start (source, root, error);
+         && set_start (source, root, error) && set_block (pipeline, root, error);
 }

@@ -1,6 +1,7 @@
 /* hr-run.c: an element's part of a running pipeline: its workers, its waits, its end */
 #include "hr-async.h"
 #include "hr-log.h"
+#include "hr-packer.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -51,6 +52,8 @@ hr_run_free (HrRun *run)
     g_free (run->workers[i]);
   g_clear_pointer (&run->plan, hr_plan_free);
   g_clear_pointer (&run->checksum, g_checksum_free);
+  g_queue_clear_full (&run->skipped, hr_skipped_free);
+  g_clear_pointer (&run->known_skipped, g_array_unref);
   g_clear_pointer (&run->threads, g_array_unref);
   hr_allocator_unref (run->pool);
   hr_bell_clear (&run->bell);

@@ -1,6 +1,7 @@
 /* hr-topology.c */
 #include "hr-topology.h"
 #include "hr-checkpoint.h"
+#include "hr-packer.h"
 #include <sched.h>
 
 /* ---- from sink to source ---- */
@@ -156,6 +157,40 @@ find_step (const HrElement *element, HrShard *shard)
     find_step (((HrLink *)element->outputs->pdata[i])->to, shard);
 }
 
+/* How many rows a block makes is known when it is made: `steps` is counted where rows come out. And
+ * the blocks of each rank make another number of them. */
+static gboolean
+bound_rows (HrPipeline *pipeline, HrRun *source, GError **error)
+{
+  const HrSettings *settings = &pipeline->settings;
+  gboolean packed = FALSE;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (!hr_packer_is (element->run))
+      continue;
+    packed = TRUE;
+    for (guint k = 0; settings->steps > 0 && k < element->outputs->len; k++) {
+      HrLink *out = element->outputs->pdata[k];
+
+      out->last_number = MAX ((gint64)settings->steps - pipeline->first_step, 0);
+      out->is_bounded = TRUE;
+    }
+  }
+  if (!packed)
+    return TRUE;
+  source->orders.steps = 0;
+  if (settings->world == 1 || (settings->steps > 0 && settings->epochs == 0))
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "packed rows for world=%" G_GUINT64_FORMAT
+               ": the blocks of each rank make another number of rows, so an epoch is not over for "
+               "all at the same step; say steps=N epochs=0",
+               settings->world);
+  return FALSE;
+}
+
 static gboolean
 give_orders (HrPipeline *pipeline, GError **error)
 {
@@ -184,6 +219,8 @@ give_orders (HrPipeline *pipeline, GError **error)
     run->orders.shard.group = 1;
     find_step (element, &run->orders.shard);
     run->numbers->planned = TRUE;
+    if (!bound_rows (pipeline, run, error))
+      return FALSE;
   }
   return TRUE;
 }

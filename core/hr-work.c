@@ -2,6 +2,7 @@
  * results, or a hole. The same for threads and for serial mode. */
 #include "hr-each.h"
 #include "hr-log.h"
+#include "hr-packer.h"
 #include "hr-pipeline-private.h"
 
 /* what a sample leaves behind when it does not go on */
@@ -130,30 +131,6 @@ check_count (HrOut *out, const HrBuffer *like, HrOrigin *origin)
                    n));
 }
 
-/* ---- blocks that become rows ---- */
-
-static void
-end_block (HrRun *run)
-{
-  if (hr_steps_packed (run->pipeline->steps, run->packer_out - 1, run->block_rows))
-    hr_gate_pump (run->pipeline->memory);
-  run->block_in = run->block_rows = 0;
-}
-
-/* What a packer has made of its input, a hole too. Before the rows are handed on: whoever gets one
- * finds it counted. */
-static void
-count_rows (HrOut *out)
-{
-  HrRun *run = out->worker->run;
-
-  if (run->def->block == NULL || run->def->block (run->self) == 0)
-    return;
-  run->block_rows += out->n_buffers - out->first;
-  if (++run->block_in == run->def->block (run->self))
-    end_block (run);
-}
-
 /* ---- two rules that can be broken, see hr-rules.h ---- */
 
 static gboolean
@@ -188,8 +165,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
   HrRun *run = worker->run;
   const HrElementDef *def = run->def;
   HrOut *out = worker->out;
-  HrBuffer like;
-  HrRows *rows = hr_buffer_get_rows (in);
+  HrBuffer like = { .place = -1 };
+  HrRows *rows;
   HrOrigin *origin;
   GError *error = NULL, *why = NULL;
   gboolean ok;
@@ -202,10 +179,13 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
     hr_each_all (worker, in);
     return;
   }
+  if (hr_packer_is (run))
+    in = hr_packer_admit (run, in);
   hr_buffer_stand_for (&like, in);
   origin = hr_buffer_get_origin (in);
   if (origin != NULL)
     hr_origin_ref (origin);
+  rows = hr_buffer_get_rows (in);
   if (rows != NULL)
     hr_rows_ref (rows);
   out->first = out->n_buffers;
@@ -237,7 +217,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
         fill_up (out, &like, rows);
     }
   }
-  count_rows (out);
+  if (hr_packer_is (run))
+    hr_packer_count (out);
   g_clear_pointer (&origin, hr_origin_unref);
   hr_rows_unref (rows);
 }
@@ -263,10 +244,8 @@ hr_work_finish (HrWorker *worker)
       g_error_free (hole);
   }
   hr_out_give_permit (out);
-  if (run->block_in > 0) {
-    run->block_rows += out->n_buffers - out->first;
-    end_block (run);
-  }
+  if (hr_packer_is (run))
+    hr_packer_finish (out);
 }
 
 HrFlow

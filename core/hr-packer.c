@@ -1,0 +1,164 @@
+/* hr-packer.c */
+#include "hr-packer.h"
+
+gboolean
+hr_packer_is (const HrRun *run)
+{
+  return run->def->block != NULL && run->def->block (run->self) > 0;
+}
+
+/* blocks that somebody may still ask a checkpoint inside of */
+#define MAX_BLOCKS 4096
+
+void
+hr_skipped_free (gpointer data)
+{
+  HrSkipped *skipped = data;
+
+  g_array_unref (skipped->places);
+  g_free (skipped);
+}
+
+static void
+note_skipped (HrRun *run, gint64 place)
+{
+  HrSkipped *last;
+
+  hr_mutex_lock (&run->lock);
+  last = g_queue_peek_tail (&run->skipped);
+  if (last == NULL || last->epoch != run->block_epoch || last->block != run->block_place) {
+    last = g_new0 (HrSkipped, 1);
+    last->epoch = run->block_epoch;
+    last->block = run->block_place;
+    last->places = g_array_new (FALSE, FALSE, sizeof (gint64));
+    g_queue_push_tail (&run->skipped, last);
+    if (run->skipped.length > MAX_BLOCKS)
+      hr_skipped_free (g_queue_pop_head (&run->skipped));
+  }
+  g_array_append_val (last->places, place);
+  hr_mutex_unlock (&run->lock);
+}
+
+GArray *
+hr_packer_get_skipped (HrRun *run, gint64 epoch, gint64 block)
+{
+  GArray *found = NULL;
+
+  hr_mutex_lock (&run->lock);
+  for (GList *node = run->skipped.tail; node != NULL && found == NULL; node = node->prev) {
+    const HrSkipped *skipped = node->data;
+
+    if (skipped->epoch == epoch && skipped->block == block)
+      found = g_array_copy (skipped->places);
+  }
+  hr_mutex_unlock (&run->lock);
+  return found;
+}
+
+static void
+begin_block (HrRun *run, const HrBuffer *first)
+{
+  run->block_place = first->place;
+  run->block_epoch = first->epoch;
+}
+
+/* padding was never anything */
+static gboolean
+was_skipped (const HrBuffer *hole)
+{
+  return (hole->flags & HR_BUFFER_HOLE) && hole->place >= 0
+         && (hr_buffer_get_origin (hole) != NULL || hr_buffer_get_error (hole) != NULL);
+}
+
+static gboolean
+is_known_hole (const HrRun *run, const HrBuffer *buffer)
+{
+  for (guint i = 0; run->known_skipped != NULL && i < run->known_skipped->len; i++)
+    if (g_array_index (run->known_skipped, gint64, i) == buffer->place)
+      return TRUE;
+  return FALSE;
+}
+
+HrBuffer *
+hr_packer_admit (HrRun *run, HrBuffer *in)
+{
+  if (run->block_in == 0)
+    begin_block (run, in);
+  if (!(in->flags & HR_BUFFER_HOLE) && is_known_hole (run, in)) {
+    in = hr_buffer_make_writable (in); /* it keeps its origin */
+    hr_buffer_make_hole (in, NULL);
+  }
+  if (was_skipped (in))
+    note_skipped (run, in->place);
+  return in;
+}
+
+/* rows of the first block that another run has delivered */
+static void
+leave_out_delivered (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+  guint n = out->n_buffers - out->first;
+
+  if (run->delivered_rows >= n) {
+    hr_pipeline_fail (run->pipeline, run->element,
+                      g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                   "the block of place %" G_GINT64_FORMAT " makes %u rows, and %u "
+                                   "of it were delivered before the checkpoint: its samples are not "
+                                   "what they were",
+                                   run->block_place, n, run->delivered_rows));
+    return;
+  }
+  for (guint i = 0; i < run->delivered_rows; i++)
+    hr_buffer_unref (out->buffers[out->first + i]);
+  for (guint i = out->first; i + run->delivered_rows < out->n_buffers; i++)
+    out->buffers[i] = out->buffers[i + run->delivered_rows];
+  out->n_buffers -= run->delivered_rows;
+}
+
+static void
+stamp_rows (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  for (guint i = out->first; i < out->n_buffers; i++) {
+    HrBuffer *row = out->buffers[i] = hr_buffer_make_writable (out->buffers[i]);
+
+    row->epoch = run->block_epoch;
+    row->place = run->block_place;
+    row->row = (gint)(i - out->first);
+    if (i + 1 == out->n_buffers)
+      row->flags |= HR_BUFFER_BLOCK_END;
+  }
+}
+
+static void
+end_block (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  stamp_rows (out);
+  if (run->delivered_rows > 0)
+    leave_out_delivered (out);
+  run->delivered_rows = 0;
+  g_clear_pointer (&run->known_skipped, g_array_unref);
+  run->block_in = 0;
+  if (hr_steps_packed (run->pipeline->steps, run->packer_out - 1, out->n_buffers - out->first))
+    hr_gate_pump (run->pipeline->memory);
+}
+
+void
+hr_packer_count (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  if (++run->block_in == run->def->block (run->self))
+    end_block (out);
+}
+
+void
+hr_packer_finish (HrOut *out)
+{
+  if (out->worker->run->block_in > 0)
+    end_block (out);
+}
