@@ -297,6 +297,12 @@ HrPlan *hr_out_get_plan (HrOut *out);
  * hr_out_get_element: (skip)
  */
 HrElement *hr_out_get_element (HrOut *out);
+/**
+ * hr_out_wait_request: (skip)
+ *
+ * The plan has nothing to read before something is asked for: waits for that, or for the end.
+ */
+void hr_out_wait_request (HrOut *out);
 
 /* ---- asynchronous elements; all calls from the thread that polls ---- */
 

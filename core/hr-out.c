@@ -295,3 +295,13 @@ hr_out_get_element (HrOut *out)
 {
   return out->worker->run->element;
 }
+
+void
+hr_out_wait_request (HrOut *out)
+{
+  HrRun *run = out->worker->run;
+
+  hr_worker_begin_wait (out->worker, HR_WAIT_OUTSIDE, NULL);
+  hr_requests_wait (&run->reader, &run->closed, &run->pipeline->stopping);
+  hr_worker_end_wait (out->worker);
+}

@@ -132,11 +132,23 @@ stamp_rows (HrOut *out)
   }
 }
 
+/* who asked for the block must learn that nothing comes of it */
+static void
+add_empty_row (HrOut *out)
+{
+  HrBuffer *hole = hr_buffer_new ();
+
+  hr_buffer_make_hole (hole, NULL);
+  hr_out_add (out, hole);
+}
+
 static void
 end_block (HrOut *out)
 {
   HrRun *run = out->worker->run;
 
+  if (run->pipeline->settings.requests && out->n_buffers == out->first)
+    add_empty_row (out);
   stamp_rows (out);
   if (run->delivered_rows > 0)
     leave_out_delivered (out);

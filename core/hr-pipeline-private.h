@@ -4,6 +4,7 @@
 #include "hr-gate.h"
 #include "hr-link.h"
 #include "hr-plan-private.h"
+#include "hr-requests.h"
 #include "hr-reservation.h"
 #include "hr-rules.h"
 #include "hr-steps.h"
@@ -23,6 +24,7 @@ typedef struct {
   gint64 seed;   /* -1: the sources' own */
   gint64 epochs; /* the same */
   guint64 checkpoint_every; /* steps; 0: never */
+  gboolean requests;
   gboolean checksum;
 } HrSettings;
 
@@ -96,6 +98,7 @@ struct _HrRun {
   HrPlan *plan;
   HrPlanOrders orders; /* sources: what goes for their plan … */
   HrPlanStart start;   /* … and where it begins */
+  HrRequestReader reader; /* … or what it has read of what was asked for */
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
   guint64
@@ -169,6 +172,7 @@ struct _HrPipeline {
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;
+  HrRequests *requests; /* from the beginning */
   JsonNode *resume; /* the checkpoint it goes on from; NULL: none */
   gboolean resume_force;
   gint64 first_step; /* steps that the run had before this one */

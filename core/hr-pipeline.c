@@ -44,6 +44,9 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_UINT (HrSettings, checkpoint_every, 0, G_MAXINT32, 0,
                 "Post a message with a checkpoint behind every so many steps; 0: never",
                 .unit = "steps"),
+  HR_PROP_BOOL (HrSettings, requests, FALSE,
+                "Deliver nothing but what hr_pipeline_request() asks for, in the order in which it "
+                "is asked for"),
   HR_PROP_BOOL (HrSettings, checksum, FALSE,
                 "Compute one sha256 over all that is delivered; costs about 4 ms a MB"),
   HR_PROP_END,
@@ -111,6 +114,7 @@ finalize (GObject *object)
   hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
+  hr_requests_free (pipeline->requests);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);
   g_clear_error (&pipeline->error);
   hr_props_clear (&pipeline->settings, hr_pipeline_props);
@@ -142,6 +146,7 @@ hr_pipeline_init (HrPipeline *pipeline)
   pipeline->elements = g_ptr_array_new_with_free_func (g_object_unref);
   pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_link_free);
   g_queue_init (&pipeline->messages);
+  pipeline->requests = hr_requests_new ();
   hr_props_init (&pipeline->settings, hr_pipeline_props);
 }
 
@@ -576,7 +581,7 @@ pull_from_link (HrRun *run)
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);
     hr_link_settle (link, 1);
-    if (!(buffer->flags & HR_BUFFER_HOLE))
+    if (!(buffer->flags & HR_BUFFER_HOLE) || (buffer->flags & HR_BUFFER_BLOCK_END))
       return buffer;
     hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */
   }
@@ -613,6 +618,31 @@ hr_pipeline_pull (HrPipeline *pipeline, GError **error)
     hr_pipeline_wait (pipeline, error);
   }
   return buffer;
+}
+
+gboolean
+hr_pipeline_request (HrPipeline *pipeline, guint64 epoch, guint64 slice, GError **error)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
+  if (!check_process (pipeline, error))
+    return FALSE;
+  if (!pipeline->settings.requests || hr_pipeline_get_state (pipeline) == HR_STATE_DONE) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                         pipeline->settings.requests
+                             ? "request: the run is over"
+                             : "request: the pipeline delivers its own order; set requests=true");
+    return FALSE;
+  }
+  hr_requests_add (pipeline->requests, epoch, slice);
+  return TRUE;
+}
+
+void
+hr_pipeline_end_requests (HrPipeline *pipeline)
+{
+  g_return_if_fail (HR_IS_PIPELINE (pipeline));
+  if (!hr_pipeline_is_foreign (pipeline))
+    hr_requests_end (pipeline->requests);
 }
 
 static HrElement *

@@ -108,6 +108,22 @@ gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buf
 void hr_pipeline_end (HrPipeline *pipeline, const char *name);
 
 /**
+ * hr_pipeline_request:
+ * @epoch: from 0
+ * @slice: step x world + rank: what that rank gets in that step of the epoch; with packed rows the
+ *   number of a block. Behind the epoch's last everything is padding
+ *
+ * For a pipeline with requests=true: asks for a part of the order, before or after start(), from
+ * any thread, without waiting. The sink gets what was asked for in the order in which it was, byte
+ * for byte what a run through the whole order delivers there: one batch, or the block's rows, of
+ * which the last has #HR_BUFFER_BLOCK_END (a block without any sample gives one hole with that
+ * flag). How far is looked ahead is up to who asks.
+ */
+gboolean hr_pipeline_request (HrPipeline *pipeline, guint64 epoch, guint64 slice, GError **error);
+/* nothing more will be asked for: the run ends behind what was */
+void hr_pipeline_end_requests (HrPipeline *pipeline);
+
+/**
  * hr_pipeline_get_checkpoint:
  * @buffer: (nullable): that the trainer is done with, of the pullable sink, or of the only one;
  *   %NULL: the last that all sinks are done with

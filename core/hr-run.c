@@ -229,6 +229,8 @@ hr_run_wake (HrRun *run)
     hr_link_wake (element->outputs->pdata[i]);
   if (run->bell.fd >= 0)
     hr_bell_ring (&run->bell);
+  if (run->reader.requests != NULL)
+    hr_requests_wake (run->reader.requests);
   hr_mutex_lock (&run->lock);
   if (run->closed_fd >= 0 && hr_run_is_closed (run)) {
     HrBell bell = { run->closed_fd, 0 };

@@ -276,7 +276,8 @@ hr_serial_pull (HrSerial *serial)
 {
   HrBuffer *buffer;
 
-  while ((buffer = next (serial->pipeline->pull_sink)) != NULL && (buffer->flags & HR_BUFFER_HOLE))
+  while ((buffer = next (serial->pipeline->pull_sink)) != NULL && (buffer->flags & HR_BUFFER_HOLE)
+         && !(buffer->flags & HR_BUFFER_BLOCK_END))
     hr_buffer_unref (buffer);
   return buffer;
 }

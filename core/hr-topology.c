@@ -219,8 +219,13 @@ give_orders (HrPipeline *pipeline, GError **error)
     run->orders.shard.group = 1;
     find_step (element, &run->orders.shard);
     run->numbers->planned = TRUE;
-    if (!bound_rows (pipeline, run, error))
+    if (settings->requests) {
+      run->reader.requests = pipeline->requests;
+      run->orders.next_unit = hr_requests_next;
+      run->orders.unit_user = &run->reader;
+    } else if (!bound_rows (pipeline, run, error)) {
       return FALSE;
+    }
   }
   return TRUE;
 }
@@ -350,6 +355,8 @@ add_sinks (HrPipeline *pipeline)
       continue;
     /* in serial mode a source is asked only when nothing else can be done */
     run->gated = run->gated && !pipeline->settings.serial;
+    /* who asks for steps one by one says with that how far to look ahead */
+    run->gated = run->gated && !pipeline->settings.requests;
     run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, run->ahead);
     if (run->packer > 0)
       hr_steps_set_packer (pipeline->steps, run->sink, run->packer - 1);

@@ -288,7 +288,11 @@ hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
     return row_queue_give (source->ready, out, error) ? HR_FLOW_MORE : HR_FLOW_ERROR;
   if (!look_ahead (source, error))
     return HR_FLOW_ERROR;
-  if (g_queue_is_empty (&source->reads))
-    return HR_FLOW_END;
+  if (g_queue_is_empty (&source->reads)) {
+    if (source->planned)
+      return HR_FLOW_END;
+    hr_out_wait_request (out);
+    return HR_FLOW_MORE;
+  }
   return read_some (source, error) ? HR_FLOW_MORE : HR_FLOW_ERROR;
 }
