@@ -10,15 +10,6 @@
   "filesrc location=RECORDS/conversations_qwen.jsonl ! jsonlparse media-base=GOLDEN/images ! "     \
   "imagefetch "
 
-static HrBuffer *
-find_id (const TextRun *run, const char *id)
-{
-  for (guint i = 0; i < run->samples->len; i++)
-    if (g_strcmp0 (hr_buffer_get_origin (run->samples->pdata[i])->id, id) == 0)
-      return run->samples->pdata[i];
-  g_error ("no sample \"%s\"", id);
-}
-
 static void
 test_types (gconstpointer setting)
 {
@@ -32,7 +23,7 @@ test_types (gconstpointer setting)
   run = text_run (setting, CONVERSATIONS
                   "! tokenize tokenizer=VOCAB ids=int32 position-rows=4 WORKERS ! appsink");
   g_assert_no_error (run.error);
-  sample = find_id (&run, "vqa_first");
+  sample = text_run_find_id (&run, "vqa_first");
   length = hr_tensor_get_dim (hr_buffer_get_tensor (sample, "input_ids"), 0);
   for (guint i = 0; i < 4; i++) {
     static const char *const names[] = { "input_ids", "labels", "attention_mask",
@@ -93,7 +84,7 @@ test_other_model (gconstpointer setting)
                   "image-mean=0.48145466,0.4578275,0.40821073 "
                   "image-std=0.26862954,0.26130258,0.27577711 WORKERS ! appsink");
   g_assert_no_error (run.error);
-  sample = find_id (&run, "vqa_first");
+  sample = text_run_find_id (&run, "vqa_first");
   grid = hr_buffer_get_tensor (sample, "image_grid_thw");
   g_assert_cmpint (text_tensor_int (grid, 0), ==, 1);
   g_assert_cmpint (text_tensor_int (grid, 1), ==, 18);
@@ -117,7 +108,7 @@ test_vision_id (gconstpointer setting)
     return;
   run = text_run (setting,
                   CONVERSATIONS "! tokenize tokenizer=VOCAB add-vision-id=true WORKERS ! appsink");
-  ids = hr_buffer_get_tensor (find_id (&run, "vqa_first"), "input_ids");
+  ids = hr_buffer_get_tensor (text_run_find_id (&run, "vqa_first"), "input_ids");
   /* <|im_start|> user \n Picture " " 1 : " " <|vision_start|> */
   g_assert_cmpint (text_tensor_int (ids, 3), ==, 24669);
   g_assert_cmpint (text_tensor_int (ids, 8), ==, 151652);
