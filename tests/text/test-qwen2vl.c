@@ -1,5 +1,5 @@
-/* Qwen2-VL and Qwen2.5-VL are properties away: sizes, tables and whole samples beside what transformers
- * made of the same records (make-qwen2vl.py) */
+/* Qwen2-VL and Qwen2.5-VL are properties away: sizes, tables and whole samples beside what
+ * transformers made of the same records (make-qwen2vl.py) */
 #include <glib/gstdio.h>
 #include <string.h>
 #include "patch.h"
@@ -51,9 +51,9 @@ test_tables (void)
         guint32 bits;
 
         memcpy (&bits, &table.values[channel][byte], 4);
-        g_assert_cmphex (bits, ==,
-                         json_array_get_int_element (
-                             json_array_get_array_element (channels, channel), byte));
+        g_assert_cmphex (
+            bits, ==,
+            json_array_get_int_element (json_array_get_array_element (channels, channel), byte));
       }
   }
 }
@@ -92,8 +92,8 @@ check_sample (const HrBuffer *sample, JsonObject *expected)
 static void
 check_samples (const char *setting, const char *bounds, const char *max_pixels)
 {
-  g_autofree char *text =
-      g_strdup_printf (READ "tokenize tokenizer=VOCAB " SIZING "! " PATCHES " ! appsink", max_pixels);
+  g_autofree char *text = g_strdup_printf (
+      READ "tokenize tokenizer=VOCAB " SIZING "! " PATCHES " ! appsink", max_pixels);
   g_auto (TextRun) run = text_run (setting, text);
   g_autoptr (JsonNode) root = text_test_json ("qwen2vl/samples.json");
   JsonArray *rows = json_object_get_array_member (json_node_get_object (root), "samples");
@@ -173,8 +173,8 @@ test_pipeline (void)
   g_assert_cmpuint (g_string_replace (text, "${LOCATION}", path, 0), ==, 1);
   g_assert_cmpuint (g_string_replace (text, "${TOKENIZER}", "VOCAB", 0), ==, 1);
   g_assert_cmpuint (g_string_replace (text, "late-system", base, 0), ==, 1);
-  g_assert_cmpuint (
-      g_string_replace (text, "trainsim step-time=${STEP_TIME:-100ms}", "appsink", 0), ==, 1);
+  g_assert_cmpuint (g_string_replace (text, "trainsim step-time=${STEP_TIME:-100ms}", "appsink", 0),
+                    ==, 1);
   {
     g_auto (TextRun) run = text_run ("workers=2", text->str);
 
