@@ -126,6 +126,14 @@ bench-tokenize: ## CPU time per token beside other tokenizers
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/tokenize build/release
 
+.PHONY: bench-pack
+bench-pack: ## how full packed rows are, beside other ways to fill them
+	@$(DEPS) build bench demo
+	@tools/venv demo/requirements.txt
+	@tools/fetch-vocab
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/pack build/release
+
 .PHONY: bench-image
 bench-image: ## CPU time per decoded and resized image beside other loaders
 	@$(DEPS) build bench demo
