@@ -56,8 +56,8 @@ blocks (const Samples *samples, guint window)
   gint64 n_rows = 0;
 
   for (guint at = 0; at < samples->n; at += window)
-    n_rows += hr_pack_block (samples->sizes + at, MIN (window, samples->n - at), samples->most, 0,
-                             rows);
+    n_rows +=
+        hr_pack_block (samples->sizes + at, MIN (window, samples->n - at), samples->most, 0, rows);
   return n_rows;
 }
 
