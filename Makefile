@@ -141,6 +141,13 @@ bench-image: ## CPU time per decoded and resized image beside other loaders
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/image build/release
 
+.PHONY: bench-heavy
+bench-heavy: ## throughput with the costliest image of a step first, against the order in which images come
+	@$(DEPS) build demo
+	@tools/venv demo/requirements.txt
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/heavy build/release
+
 # ---- house
 
 # clang-format's output differs between versions: this one is Debian 12's

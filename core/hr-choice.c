@@ -117,7 +117,8 @@ hr_link_split_done (HrLink *link, HrSplit *split)
 /* ---- the choice ---- */
 
 /* Members of popped samples belong to the earliest step that has something to start, or all of that
- * step is in hands. Of equals, what has been begun goes on, then the lowest number. */
+ * step is in hands. Of equals, what has been begun goes on, then the lowest number. Once half of
+ * the bytes that the window may hold are there, the lowest number: so that something can leave. */
 HrSplit *
 hr_link_choose (HrLink *link, guint64 window, gboolean may_pop, guint *index)
 {
@@ -128,6 +129,9 @@ hr_link_choose (HrLink *link, guint64 window, gboolean may_pop, guint *index)
 
   if (first == NULL && !may_pop)
     return NULL;
+  if (link->slot_bytes > link->max_bytes / 2)
+    return first != NULL && (!may_pop || first->ticket < hr_link_get_item (link, 0)->ticket) ? first
+                                                                                             : NULL;
   step = first != NULL ? first->step : hr_link_get_item (link, 0)->step;
   for (GList *l = link->splits.head; l != NULL && ((HrSplit *)l->data)->step == step; l = l->next) {
     HrSplit *split = l->data;
