@@ -28,8 +28,8 @@ forget_process (gconstpointer data, gpointer worker, HrBuffer *in, HrOut *out, G
 }
 
 HR_ELEMENT (forgetsizes, Forget, .summary = "Take the sizes of images away",
-            .description = "Removes image_sizes.", .needs = "images:encoded", .props = forget_props,
-            .light = TRUE, .process = forget_process)
+            .description = "Removes image_sizes.", .props = forget_props, .light = TRUE,
+            .process = forget_process)
 
 /* ---- decodesim: takes as long as decoding would, on any number of processors ---- */
 
