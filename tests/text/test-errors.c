@@ -1,5 +1,5 @@
-/* one bad record of each kind through a whole pipeline: the kind that is counted, and a message that names
- * element, file, line and field or link */
+/* one bad record of each kind through a whole pipeline: the kind that is counted, and a message
+ * that names element, file, line and field or link */
 #include <glib/gstdio.h>
 #include <string.h>
 #include "text-run.h"
@@ -41,8 +41,8 @@ static const struct {
     "unsupported", "jsonlparse", "messages[1].tool_calls" },
   { "{\"tools\":[{\"name\":\"f\"}],\"messages\":[" ASK "," ANSWER "]}", "unsupported", "jsonlparse",
     "tools is there" },
-  { "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"video\",\"video\":\"a.mp4\"}]}," ANSWER
-    "]}",
+  { "{\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"video\",\"video\":\"a.mp4\"}]}"
+    "," ANSWER "]}",
     "unsupported", "jsonlparse", "messages[0].content[0]" },
   { "{\"video\":\"a.mp4\",\"query\":\"<video>\",\"response\":\"A\"}", "unsupported", "jsonlparse",
     "video is a video" },
@@ -135,8 +135,7 @@ check_message (const HrMessage *message, guint row, const char *path)
     g_error ("\"%s\" is %s, not %s", text, hr_data_error_kind (message->error->code),
              rows[row].kind);
   if (!is_one_of (element, rows[row].element) || found == NULL
-      || strchr (": ", found[strlen (place)]) == NULL
-      || strstr (text, rows[row].names) == NULL)
+      || strchr (": ", found[strlen (place)]) == NULL || strstr (text, rows[row].names) == NULL)
     g_error ("\"%s\" does not name %s, %s and %s", text, rows[row].element, place, rows[row].names);
 }
 
@@ -152,10 +151,11 @@ test_kinds (gconstpointer setting)
     return;
   folder = make_folder ();
   path = g_build_filename (folder, "a.jsonl", NULL);
-  text = g_strdup_printf ("on-error=skip filesrc location=%s ! jsonlparse ! imagefetch ! tokenize "
-                          "tokenizer=VOCAB max-length=40 overlong=error min-pixels=4096 "
-                          "max-pixels=8192 WORKERS ! imagedecode WORKERS ! resize WORKERS ! appsink",
-                          path);
+  text =
+      g_strdup_printf ("on-error=skip filesrc location=%s ! jsonlparse ! imagefetch ! tokenize "
+                       "tokenizer=VOCAB max-length=40 overlong=error min-pixels=4096 "
+                       "max-pixels=8192 WORKERS ! imagedecode WORKERS ! resize WORKERS ! appsink",
+                       path);
   run = text_run (setting, text);
   g_assert_no_error (run.error);
   counts = g_hash_table_new (g_str_hash, g_str_equal);
