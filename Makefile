@@ -126,6 +126,14 @@ bench-tokenize: ## CPU time per token beside other tokenizers
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/tokenize build/release
 
+.PHONY: bench-pack
+bench-pack: ## how full packed rows are, beside other ways to fill them
+	@$(DEPS) build bench demo
+	@tools/venv demo/requirements.txt
+	@tools/fetch-vocab
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/pack build/release
+
 .PHONY: bench-image
 bench-image: ## CPU time per decoded and resized image beside other loaders
 	@$(DEPS) build bench demo
@@ -138,6 +146,13 @@ bench-plan: ## CPU time of finding the lines of a text beside wc -l, and the mem
 	@$(DEPS) build
 	@tools/compile build/release --buildtype=release
 	@bench/plan build/release
+
+.PHONY: bench-heavy
+bench-heavy: ## throughput with the costliest image of a step first, against the order in which images come
+	@$(DEPS) build demo
+	@tools/venv demo/requirements.txt
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/heavy build/release
 
 # ---- house
 

@@ -33,8 +33,17 @@ hr_link_weigh (HrLink *link, HrLinkItem *item)
   const HrRun *run = link->to->run;
 
   item->step = hr_link_get_step (link, item->buffer, item->ticket);
-  if (!(item->buffer->flags & HR_BUFFER_HOLE))
-    item->cost = cost_of (run, item->buffer);
+  item->cost = item->buffer->flags & HR_BUFFER_HOLE ? 0 : cost_of (run, item->buffer);
+}
+
+void
+hr_link_bring_to_front (HrLink *link, guint index)
+{
+  HrLinkItem item = *hr_link_get_item (link, index);
+
+  for (; index > 0; index--)
+    *hr_link_get_item (link, index) = *hr_link_get_item (link, index - 1);
+  *hr_link_get_item (link, 0) = item;
 }
 
 /* ---- samples that several workers share ---- */
@@ -117,7 +126,8 @@ hr_link_split_done (HrLink *link, HrSplit *split)
 /* ---- the choice ---- */
 
 /* Members of popped samples belong to the earliest step that has something to start, or all of that
- * step is in hands. Of equals, what has been begun goes on, then the lowest number. */
+ * step is in hands. Of equals, what has been begun goes on, then the lowest number. Once half of
+ * the bytes that the window may hold are there, the lowest number: so that something can leave. */
 HrSplit *
 hr_link_choose (HrLink *link, guint64 window, gboolean may_pop, guint *index)
 {
@@ -128,6 +138,9 @@ hr_link_choose (HrLink *link, guint64 window, gboolean may_pop, guint *index)
 
   if (first == NULL && !may_pop)
     return NULL;
+  if (link->slot_bytes > link->max_bytes / 2)
+    return first != NULL && (!may_pop || first->ticket < hr_link_get_item (link, 0)->ticket) ? first
+                                                                                             : NULL;
   step = first != NULL ? first->step : hr_link_get_item (link, 0)->step;
   for (GList *l = link->splits.head; l != NULL && ((HrSplit *)l->data)->step == step; l = l->next) {
     HrSplit *split = l->data;
@@ -142,7 +155,7 @@ hr_link_choose (HrLink *link, guint64 window, gboolean may_pop, guint *index)
   for (guint i = 0; may_pop && i < link->count; i++) {
     const HrLinkItem *item = hr_link_get_item (link, i);
 
-    if (item->step != step || !hr_link_window_has (link, i, window))
+    if (item->step != step || !hr_link_window_has (link, item, window))
       break;
     if (!any || item->cost > most) {
       any = TRUE;

@@ -11,6 +11,8 @@
 gint64 hr_link_get_step (HrLink *link, const HrBuffer *buffer, gint64 ticket);
 /* step and cost of an item that has just been accepted */
 void hr_link_weigh (HrLink *link, HrLinkItem *item);
+/* those before it keep their order */
+void hr_link_bring_to_front (HrLink *link, guint index);
 
 /* of a link that weighs: the sample whose member comes next, or NULL: the item at *@index does, if
  * @may_pop */

@@ -41,14 +41,11 @@ hr_element_get_previous (HrElement *element, guint pad)
   return ((HrLink *)element->inputs->pdata[pad])->from;
 }
 
-/* those before it move up */
 static HrLinkItem
-take_item (HrLink *link, guint index)
+take_first (HrLink *link)
 {
-  HrLinkItem item = *hr_link_get_item (link, index);
+  HrLinkItem item = link->ring[link->head];
 
-  for (guint i = index; i > 0; i--)
-    *hr_link_get_item (link, i) = *hr_link_get_item (link, i - 1);
   link->head = (link->head + 1) & (link->ring_size - 1);
   link->count--;
   link->bytes -= item.bytes;
@@ -59,7 +56,7 @@ void
 hr_link_drain (HrLink *link)
 {
   while (link->count > 0)
-    hr_buffer_unref (take_item (link, 0).buffer);
+    hr_buffer_unref (take_first (link).buffer);
   for (guint i = 0; i < link->n_slots; i++) {
     for (guint k = 0; k < link->slots[i].n_buffers; k++)
       hr_buffer_unref (link->slots[i].buffers[k]);
@@ -130,7 +127,9 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
   if (link->count == link->ring_size)
     grow_ring (link);
   item = hr_link_get_item (link, link->count++);
-  *item = (HrLinkItem){ buffer, bytes, link->accepted++ };
+  item->buffer = buffer;
+  item->bytes = bytes;
+  item->ticket = link->accepted++;
   if (link->weighs)
     hr_link_weigh (link, item);
   link->bytes += bytes;
@@ -369,7 +368,7 @@ hr_link_close (HrLink *link)
   }
   link->closed = TRUE;
   while (link->count > 0)
-    g_queue_push_tail (&dropped, take_item (link, 0).buffer);
+    g_queue_push_tail (&dropped, take_first (link).buffer);
   hr_mutex_unlock (&link->lock);
   hr_cond_broadcast (&link->not_full);
   g_queue_clear_full (&dropped, (GDestroyNotify)hr_buffer_unref);
@@ -452,16 +451,6 @@ unlock_and_tell_producer (HrLink *link)
     hr_bell_ring (&link->from->run->bell);
 }
 
-gboolean
-hr_link_window_has (HrLink *link, guint index, guint64 window)
-{
-  gint64 ticket = hr_link_get_item (link, index)->ticket;
-
-  if (ticket <= link->emitted)
-    return TRUE; /* the head is never held up */
-  return (guint64)(ticket - link->emitted) < window && link->slot_bytes <= link->max_bytes;
-}
-
 static gboolean
 is_warm (HrLink *link)
 {
@@ -487,15 +476,18 @@ take_run (HrLink *link, guint index, guint max, guint64 window, HrBuffer **items
   gsize bytes = 0;
   guint n = 0;
 
-  *ticket = hr_link_get_item (link, index)->ticket;
+  if (index > 0)
+    hr_link_bring_to_front (link, index);
+  *ticket = hr_link_get_item (link, 0)->ticket;
   do {
-    HrLinkItem item = take_item (link, index);
+    HrLinkItem item = take_first (link);
 
     items[n++] = item.buffer;
     bytes += item.bytes;
-    link->popped = MAX (link->popped, item.ticket + 1);
   } while (n < max && link->count > 0 && hr_link_get_item (link, 0)->ticket == *ticket + n
-           && hr_link_window_has (link, 0, window) && bytes <= link->max_bytes / 4);
+           && hr_link_window_has (link, hr_link_get_item (link, 0), window)
+           && bytes <= link->max_bytes / 4);
+  link->popped = MAX (link->popped, *ticket + n);
   return n;
 }
 
@@ -512,7 +504,7 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
     guint64 window = hr_run_get_window (run);
     guint n_workers = hr_run_get_n_workers (run), index = 0;
     gboolean may_pop = worker < n_workers && link->count > 0 && is_warm (link)
-                       && hr_link_window_has (link, 0, window);
+                       && hr_link_window_has (link, hr_link_get_item (link, 0), window);
     HrSplit *split = NULL;
 
     if (hr_run_is_closed (run) || (link->ended && link->count == 0 && !may_help (link)))
@@ -557,7 +549,7 @@ hr_link_try_pop (HrLink *link, gboolean *ended)
   hr_mutex_lock (&link->lock);
   *ended = link->ended && link->count == 0;
   if (link->count > 0 && is_warm (link)) {
-    buffer = take_item (link, 0).buffer;
+    buffer = take_first (link).buffer;
     unlock_and_tell_producer (link);
     return buffer;
   }
@@ -609,7 +601,9 @@ hr_link_is_shut (HrLink *link)
   gboolean shut;
 
   hr_mutex_lock (&link->lock);
-  shut = link->count > 0 && !hr_link_window_has (link, 0, hr_run_get_window (link->to->run));
+  shut =
+      link->count > 0
+      && !hr_link_window_has (link, hr_link_get_item (link, 0), hr_run_get_window (link->to->run));
   hr_mutex_unlock (&link->lock);
   return shut;
 }

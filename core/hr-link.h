@@ -128,13 +128,21 @@ void hr_link_wake (HrLink *link);
 /* live bounds; 0 is not allowed here */
 void hr_link_set_bounds (HrLink *link, guint64 max_items, guint64 max_bytes);
 
-/* with the lock: the item at a place of the queue; may it be popped, by its place in the order? */
+/* with the lock: the item at a place of the queue */
 static inline HrLinkItem *
-hr_link_get_item (HrLink *link, guint index)
+hr_link_get_item (const HrLink *link, guint index)
 {
   return &link->ring[(link->head + index) & (link->ring_size - 1)];
 }
-gboolean hr_link_window_has (HrLink *link, guint index, guint64 window);
+
+/* with the lock: may it be popped, by its place in the order? The head is never held up. */
+static inline gboolean
+hr_link_window_has (const HrLink *link, const HrLinkItem *item, guint64 window)
+{
+  gint64 ahead = item->ticket - link->emitted;
+
+  return ahead <= 0 || ((guint64)ahead < window && link->slot_bytes <= link->max_bytes);
+}
 
 /* for the deadlock finder: would a producer, a consumer have to sleep? */
 gboolean hr_link_is_full (HrLink *link);

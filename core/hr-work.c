@@ -196,7 +196,8 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
           in->number);
   if (def->stamps)
     out->inherit = find_reservation (in);
-  out->cost = def->cost != NULL ? def->cost (run->self, in, 0) : 0;
+  if (def->cost != NULL)
+    out->cost = def->cost (run->self, in, 0);
   hr_out_take_permit (out);
   ok = def->process (run->self, worker->state, in, out, &error);
   hr_out_give_permit (out);

@@ -82,15 +82,7 @@ batch_check_place (gconstpointer data, HrElement *element, GError **error)
   const Batch *self = data;
 
   for (guint i = 0; i < G_N_ELEMENTS (uses); i++) {
-    GParamSpec *spec =
-        g_object_class_find_property (G_OBJECT_GET_CLASS (element), uses[i].property);
-    g_auto (GValue) value = G_VALUE_INIT;
-
-    if (uses[i].modes & IN ((guint)self->mode))
-      continue;
-    g_value_init (&value, spec->value_type);
-    g_object_get_property (G_OBJECT (element), uses[i].property, &value);
-    if (g_param_value_defaults (spec, &value))
+    if ((uses[i].modes & IN ((guint)self->mode)) || !hr_element_is_set (element, uses[i].property))
       continue;
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
                  "%s does nothing in mode=%s\nleave it out: %s", uses[i].property,

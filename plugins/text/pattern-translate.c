@@ -18,10 +18,8 @@ typedef struct {
   const char *text;
   const char *p;
   GString *out;
-  GString *folded;   /* a byte for each open group: is case ignored in it? */
-  GString *all;      /* every code point, in UTF-8: what PCRE2 is asked about */
-  GHashTable *asked; /* its answers: name -> GArray of HrCodeRange */
-  char previous;     /* the ASCII letter in front of @p, in lower case; 0: none */
+  GString *folded; /* a byte for each open group: is case ignored in it? */
+  char previous;   /* the ASCII letter in front of @p, in lower case; 0: none */
   gboolean in_class;
   GError **error;
 } Translation;
@@ -43,61 +41,68 @@ is_folded (const Translation *t)
 
 /* ---- sets ---- */
 
-static void
-fill_all (Translation *t)
+/* every code point, in UTF-8; (transfer full) */
+static char *
+all_code_points (gsize *size)
 {
-  t->all = g_string_sized_new (0x110000 * 4);
+  GString *all = g_string_sized_new (0x110000 * 4);
+
   for (guint32 c = 0; c < 0x110000; c++)
     if (c < 0xD800 || c > 0xDFFF)
-      g_string_append_unichar (t->all, c);
+      g_string_append_unichar (all, c);
+  *size = all->len;
+  return g_string_free (all, FALSE);
 }
 
 /* what PCRE2 takes for \p{@name}; (transfer full) (nullable) */
 static GArray *
-ask_pcre2 (Translation *t, const char *name)
+ask_pcre2 (const char *name)
 {
-  g_autofree char *pattern = g_strdup_printf ("\\p{%s}+", name);
+  g_autofree char *pattern = g_strdup_printf ("\\p{%s}+", name), *all = NULL;
   pcre2_match_data *data = pcre2_match_data_create (1, NULL);
   const PCRE2_SIZE *place = pcre2_get_ovector_pointer (data);
   GArray *ranges = g_array_new (FALSE, FALSE, sizeof (HrCodeRange));
-  int why, found;
-  PCRE2_SIZE at = 0;
+  int why, found = PCRE2_ERROR_NOMATCH;
+  PCRE2_SIZE at = 0, size;
   pcre2_code *code =
       pcre2_compile ((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, PCRE2_UTF, &why, &at, NULL);
 
-  if (t->all == NULL)
-    fill_all (t);
-  if (code == NULL) {
-    pcre2_match_data_free (data);
-    g_array_unref (ranges);
-    return NULL;
-  }
-  pcre2_jit_compile (code, PCRE2_JIT_COMPLETE);
-  at = 0;
-  while ((found = pcre2_match (code, (PCRE2_SPTR)t->all->str, t->all->len, at, PCRE2_NO_UTF_CHECK,
-                               data, NULL))
-         > 0) {
-    HrCodeRange range = { g_utf8_get_char (t->all->str + place[0]),
-                          g_utf8_get_char (g_utf8_prev_char (t->all->str + place[1])) };
+  if (code != NULL) {
+    pcre2_jit_compile (code, PCRE2_JIT_COMPLETE);
+    all = all_code_points (&size);
+    for (at = 0;
+         (found = pcre2_match (code, (PCRE2_SPTR)all, size, at, PCRE2_NO_UTF_CHECK, data, NULL))
+         > 0;
+         at = place[1]) {
+      HrCodeRange range = { g_utf8_get_char (all + place[0]),
+                            g_utf8_get_char (g_utf8_prev_char (all + place[1])) };
 
-    g_array_append_val (ranges, range);
-    at = place[1];
+      g_array_append_val (ranges, range);
+    }
   }
+  if (code == NULL || found != PCRE2_ERROR_NOMATCH)
+    g_clear_pointer (&ranges, g_array_unref);
   pcre2_code_free (code);
   pcre2_match_data_free (data);
-  if (found != PCRE2_ERROR_NOMATCH)
-    g_clear_pointer (&ranges, g_array_unref);
   return ranges;
 }
 
-/* (transfer none) (nullable): each is asked for once, as it takes milliseconds */
-static GArray *
-get_theirs (Translation *t, const char *name)
+/* (transfer none) (nullable): each name, there are a few dozen, is asked for once a process, as
+ * that takes milliseconds */
+static const GArray *
+get_theirs (const char *name)
 {
-  GArray *ranges = g_hash_table_lookup (t->asked, name);
+  G_LOCK_DEFINE_STATIC (answers);
+  static GHashTable *answers;
+  GArray *ranges;
 
-  if (ranges == NULL && (ranges = ask_pcre2 (t, name)) != NULL)
-    g_hash_table_insert (t->asked, g_strdup (name), ranges);
+  G_LOCK (answers);
+  if (answers == NULL)
+    answers = g_hash_table_new (g_str_hash, g_str_equal);
+  ranges = g_hash_table_lookup (answers, name);
+  if (ranges == NULL && (ranges = ask_pcre2 (name)) != NULL)
+    g_hash_table_insert (answers, g_strdup (name), ranges);
+  G_UNLOCK (answers);
   return ranges;
 }
 
@@ -120,16 +125,16 @@ append_set (Translation *t, const HrUnicodeSet *set, const char *name, gboolean 
 {
   g_autoptr (GArray) ours = g_array_new (FALSE, FALSE, sizeof (HrCodeRange));
   g_autoptr (GArray) all = hr_code_ranges_new_all (), wanted = NULL, missing = NULL, extra = NULL;
-  GArray *theirs = get_theirs (t, name);
+  const GArray *theirs = get_theirs (name);
 
   hr_unicode_set_get_ranges (set, ours);
   wanted = negated ? hr_code_ranges_subtract (all, ours) : g_steal_pointer (&ours);
   if (theirs != NULL) {
-    GArray *known = negated ? hr_code_ranges_subtract (all, theirs) : g_array_ref (theirs);
+    g_autoptr (GArray) others = hr_code_ranges_subtract (all, theirs);
+    const GArray *known = negated ? others : theirs;
 
     missing = hr_code_ranges_subtract (wanted, known);
     extra = hr_code_ranges_subtract (known, wanted);
-    g_array_unref (known);
   }
   if (extra == NULL || extra->len > 0) {
     append_ranges (t->out, wanted);
@@ -427,14 +432,8 @@ char *
 hr_pattern_translate (const char *text, GError **error)
 {
   g_autoptr (GString) folded = g_string_new_len ("\0", 1), out = g_string_new (NULL);
-  g_autoptr (GHashTable) asked =
-      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify)g_array_unref);
-  Translation t = {
-    .text = text, .p = text, .out = out, .folded = folded, .asked = asked, .error = error
-  };
+  Translation t = { .text = text, .p = text, .out = out, .folded = folded, .error = error };
   gboolean good = translate (&t);
 
-  if (t.all != NULL)
-    g_string_free (t.all, TRUE);
   return good ? g_string_free (g_steal_pointer (&out), FALSE) : NULL;
 }

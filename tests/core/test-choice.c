@@ -249,6 +249,46 @@ test_window (Test *test, gconstpointer data G_GNUC_UNUSED)
   small_assert_counts (&test->rig.sink, test->n);
 }
 
+/* Half of the bytes that the window may hold are there: the lowest number, so that something can
+ * leave; a sample has 8 bytes. */
+static void
+test_bytes (Test *test, gconstpointer data G_GNUC_UNUSED)
+{
+  HrPipeline *pipeline = test->rig.pipeline;
+  gboolean started[32] = { FALSE }, done[32] = { FALSE };
+  guint emitted = 0, n_by_number = 0, n_by_cost = 0;
+
+  use_pool (test, small_weighed (pipeline, "pool", 2, PRIME, record, test));
+  small_set (test->pool, "queue-bytes", "256");
+  small_link (pipeline, small_source (pipeline, "source", 32, NULL, NULL), test->pool,
+              small_batch (pipeline, "batch", 32), small_sink (pipeline, "sink", &test->rig.sink),
+              NULL);
+  small_run (pipeline);
+  for (guint i = 0; i < 32; i++) {
+    gint64 unit = g_array_index (test->order, gint64, i);
+    guint n_done = 0, lowest = 0, costliest = 0;
+
+    for (guint k = emitted; k < 32; k++)
+      n_done += done[k];
+    while (started[lowest])
+      lowest++;
+    for (guint k = costliest = lowest; k < 32; k++)
+      if (!started[k] && small_cost (k, PRIME) > small_cost (costliest, PRIME))
+        costliest = k;
+    if (i >= 2)
+      g_assert_cmpint (unit, ==, n_done * 8 > 128 ? lowest : costliest);
+    n_by_number += n_done * 8 > 128;
+    n_by_cost += i >= 2 && n_done * 8 <= 128;
+    started[unit] = TRUE;
+    done[unit] = i > 0; /* the first is held */
+    while (emitted < 32 && done[emitted])
+      emitted++;
+  }
+  g_assert_cmpuint (n_by_number, >, 3);
+  g_assert_cmpuint (n_by_cost, >, 3);
+  small_assert_counts (&test->rig.sink, 32);
+}
+
 /* ---- permits ---- */
 
 static gboolean
@@ -338,6 +378,7 @@ main (int argc, char **argv)
   add ("/choice/without-batch", test_without_batch, NULL);
   add ("/choice/two-sinks", test_two_sinks, NULL);
   add ("/choice/window", test_window, NULL);
+  add ("/choice/bytes", test_bytes, NULL);
   add ("/choice/permits", test_permits, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autofree char *name = g_strdup_printf (

@@ -335,6 +335,32 @@ test_pass_on (void)
   run_clear (&run);
 }
 
+/* what decides which image is started first: pixels, by the header or as decoded; 0: not known */
+static void
+test_costs (void)
+{
+  static const char *const names[] = { "imagedecode", "resize" };
+  static const gint32 sizes[] = { 3, 5, 7, 2 };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autoptr (GError) error = NULL;
+    const HrElementDef *def = hr_registry_find (names[i], &error);
+    g_assert_no_error (error);
+    HrBuffer *sample = sample_new ("some");
+    HrList *images = hr_buffer_get_list (sample, "images");
+    g_assert_cmpuint (def->cost (NULL, sample, 0), ==, 0);
+    hr_list_append_tensor (images, hr_tensor_new_bytes (hr_memory_new_copy ("not an image", 12)));
+    g_assert_cmpuint (def->cost (NULL, sample, 0), ==, 0);
+    hr_list_append_tensor (
+        images, hr_tensor_new (hr_memory_new (132), 0, HR_UINT8, 3, (const gint64[]){ 4, 11, 3 }));
+    g_assert_cmpuint (def->cost (NULL, sample, 1), ==, 44);
+    hr_buffer_set_tensor (sample, "image_sizes", pairs_new (sizes, 2));
+    g_assert_cmpuint (def->cost (NULL, sample, 0), ==, 15);
+    g_assert_cmpuint (def->cost (NULL, sample, 1), ==, 14);
+    g_assert_cmpuint (def->cost (NULL, sample, 2), ==, 0);
+    hr_buffer_unref (sample);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -356,5 +382,6 @@ main (int argc, char **argv)
   g_test_add_func ("/image-elements/properties", test_properties);
   g_test_add_func ("/image-elements/pass-on", test_pass_on);
   g_test_add_func ("/image-elements/conflicts", test_conflicts);
+  g_test_add_func ("/image-elements/costs", test_costs);
   return g_test_run ();
 }

@@ -239,7 +239,7 @@ test_written (void)
   g_assert_cmpint (g_rmdir (folder), ==, 0);
 }
 
-/* ---- case 11: a huge line ---- */
+/* ---- 11-huge-line ---- */
 
 static gint64
 peak_memory (void)

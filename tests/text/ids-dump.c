@@ -66,7 +66,7 @@ main (int argc, char **argv)
   g_autoptr (HrEncoder) encoder = vocab != NULL ? hr_encoder_new (vocab, &rules) : NULL;
   g_autofree char *texts = NULL;
   guint repeat = argc > 3 ? (guint)g_ascii_strtoull (argv[3], NULL, 10) : 0;
-  gsize size, bytes, tokens;
+  gsize size, bytes = 0, tokens = 0;
   double best = 1e9;
 
   if (encoder != NULL && g_file_get_contents (argv[2], &texts, &size, &error)

@@ -1,4 +1,5 @@
 /* text to tokens: golden strings and corpus, added tokens, NFC between them, what a piece costs */
+#include <malloc.h>
 #include <string.h>
 #include "hr-error.h"
 #include "json-value.h"
@@ -192,6 +193,33 @@ test_long_piece (void)
   }
 }
 
+/* What is remembered of pieces has a fixed size: hundreds of thousands of different ones, short and
+ * long, take no more memory than those before them. */
+static void
+test_cache_is_bounded (void)
+{
+  g_autoptr (HrEncoder) encoder = encoder_new (&all_tokens);
+  HrIds ids = { 0 };
+  gsize before = 0;
+
+  if (encoder == NULL)
+    return;
+  for (guint i = 0; i < 300000; i++) {
+    char piece[64];
+    gint size = g_snprintf (piece, sizeof (piece), i % 2 == 0 ? "q%xz" : "zq%x%xthequickbrownfox",
+                            i * 2654435761u, i);
+
+    for (gint k = 0; k < size; k++) /* digits would be pieces of their own */
+      if (g_ascii_isdigit (piece[k]))
+        piece[k] = (char)('g' + piece[k] - '0');
+    encode (encoder, piece, (gsize)size, &ids);
+    if (i == 20000)
+      before = mallinfo2 ().uordblks;
+  }
+  g_assert_cmpuint (mallinfo2 ().uordblks, <=, before + 64 * 1024);
+  hr_ids_clear (&ids);
+}
+
 /* ---- rules ---- */
 
 static void
@@ -233,6 +261,55 @@ test_rules (void)
   hr_ids_clear (&ids);
 }
 
+/* each added token of the vocabulary, alone and between letters, under each rule */
+static void
+test_every_added_token (void)
+{
+  static const char *const media[] = { "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>",
+                                       "<|image_pad|>",    "<|video_pad|>",  NULL };
+  const HrVocab *vocab = text_test_vocab ();
+  HrIds ids = { 0 };
+
+  if (vocab == NULL)
+    return;
+  g_assert_cmpuint (vocab->added->len, ==, 26);
+  for (HrInText rule = HR_IN_TEXT_ENCODE; rule <= HR_IN_TEXT_ERROR; rule++)
+    for (HrInText media_rule = HR_IN_TEXT_ENCODE; media_rule <= HR_IN_TEXT_ERROR; media_rule++) {
+      const HrEncodeRules rules = { rule, media_rule, media };
+      g_autoptr (HrEncoder) encoder = hr_encoder_new (vocab, &rules);
+
+      for (guint i = 0; i < vocab->added->len; i++) {
+        const HrAddedToken *token = &g_array_index (vocab->added, HrAddedToken, i);
+        gboolean is_media = g_strv_contains (media, token->content);
+        HrInText holds = is_media ? media_rule : rule;
+        g_autofree char *text = g_strdup_printf ("a%sb", token->content);
+        g_autoptr (GError) error = NULL;
+        gboolean good;
+
+        g_assert_cmpuint (token->id, ==, 151643 + i);
+        ids.n = 0;
+        good = hr_encoder_encode (encoder, text, strlen (text), &ids, &error);
+        if (holds == HR_IN_TEXT_ERROR) {
+          g_assert_true (error->domain == HR_DATA_ERROR);
+          g_assert_cmpint (error->code, ==,
+                           is_media ? HR_DATA_ERROR_MEDIA_TOKEN_IN_TEXT : HR_DATA_ERROR_BAD_RECORD);
+          g_assert_nonnull (strstr (error->message, token->content));
+          continue;
+        }
+        g_assert_true (good);
+        if (holds == HR_IN_TEXT_ENCODE) {
+          g_assert_cmpuint (ids.n, ==, 3);
+          g_assert_cmpuint (ids.data[1], ==, token->id);
+        } else {
+          g_assert_cmpuint (ids.n, >, 3);
+          for (gsize k = 0; k < ids.n; k++)
+            g_assert_cmpuint (ids.data[k], <, 151643);
+        }
+      }
+    }
+  hr_ids_clear (&ids);
+}
+
 static void
 test_bad_encoding (void)
 {
@@ -260,7 +337,9 @@ main (int argc, char **argv)
   g_test_add_func ("/text/encode/corpus", test_corpus);
   g_test_add_func ("/text/encode/corpus-tiktoken", test_corpus_tiktoken);
   g_test_add_func ("/text/encode/long-piece", test_long_piece);
+  g_test_add_func ("/text/encode/cache-is-bounded", test_cache_is_bounded);
   g_test_add_func ("/text/encode/rules", test_rules);
+  g_test_add_func ("/text/encode/every-added-token", test_every_added_token);
   g_test_add_func ("/text/encode/bad-encoding", test_bad_encoding);
   return g_test_run ();
 }

@@ -207,6 +207,183 @@ test_nostrip (void)
   remove_folder (folder);
 }
 
+/* ---- images ---- */
+
+/* a record for each golden image; (transfer full): the file's path */
+static char *
+write_image_records (const char *folder, JsonArray *images)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  char *path = g_build_filename (folder, "images.jsonl", NULL);
+
+  for (guint i = 0; i < json_array_get_length (images); i++) {
+    const char *name =
+        json_object_get_string_member (json_array_get_object_element (images, i), "file");
+
+    g_string_append_printf (
+        text, "{\"id\":\"%s\",\"image\":\"%s\",\"query\":\"<image>\",\"response\":\"a\"}\n", name,
+        name);
+  }
+  g_assert_true (g_file_set_contents (path, text->str, -1, NULL));
+  return path;
+}
+
+typedef struct {
+  const char *config; /* of golden/README.md */
+  const char *bounds;
+} Config;
+
+static const Config configs[] = { { "default", "" },
+                                  { "cap256", "min-pixels=4096 max-pixels=262144" } };
+
+/* what the processor made of an image with these bounds; NULL: nothing to compare with */
+static JsonObject *
+get_processed (JsonObject *image, const Config *config)
+{
+  JsonObject *processor = json_object_has_member (image, "processor")
+                              ? json_object_get_object_member (image, "processor")
+                              : NULL;
+  JsonObject *row;
+
+  /* Pillow clips 16-bit gray at 255, which nobody wants */
+  if (processor == NULL || !json_object_has_member (processor, config->config)
+      || g_str_equal (json_object_get_string_member (image, "file"), "gray16.png"))
+    return NULL;
+  row = json_object_get_object_member (processor, config->config);
+  return json_object_has_member (row, "error") ? NULL : row;
+}
+
+/* files are numbered as they are written, without the bad ones; (transfer full): an image's .npy */
+static char *
+find_npy (const char *folder, const char *image, const char *field)
+{
+  for (guint i = 0;; i++) {
+    g_autofree char *id = id_of (folder, i);
+
+    if (g_str_equal (id, image))
+      return g_strdup_printf ("%s/%06u.%s.npy", folder, i, field);
+  }
+}
+
+static void
+run_images (const char *folder, const char *setting, const char *records, const Config *config,
+            const char *reference, const char *dtype)
+{
+  g_autofree char *text = g_strdup_printf (
+      "filesrc location=%s ! jsonlparse media-base=GOLDEN/images ! imagefetch on-error=skip ! "
+      "imagedecode on-error=skip WORKERS ! resize %s reference=%s on-error=skip WORKERS ! patchify "
+      "normalize=%s dtype=%s WORKERS",
+      records, config->bounds, reference, reference, dtype);
+
+  run_into (folder, setting, text);
+}
+
+/* L1 and L2: every number of pixel_values of every image, and its grid */
+static guint
+check_images (const char *folder, JsonArray *images, const Config *config, const char *backend)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < json_array_get_length (images); i++) {
+    JsonObject *image = json_array_get_object_element (images, i);
+    JsonObject *expected = get_processed (image, config);
+    const char *name = json_object_get_string_member (image, "file");
+    g_autofree char *path = NULL, *grid_path = NULL, *sha = NULL;
+    TextArray got = { 0 }, grid = { 0 };
+    g_autoptr (GBytes) file = NULL, grid_file = NULL;
+
+    if (expected == NULL)
+      continue;
+    path = find_npy (folder, name, "pixel_values");
+    grid_path = find_npy (folder, name, "image_grid_thw");
+    file = text_array_load_npy (path, &got);
+    sha = g_compute_checksum_for_data (G_CHECKSUM_SHA256, got.data, got.n * 4);
+    if (!g_str_equal (
+            sha, json_object_get_string_member (json_object_get_object_member (expected, backend),
+                                                "pixel_values_sha256")))
+      g_error ("%s, %s, %s: other pixel_values", name, config->config, backend);
+    grid_file = text_array_load_npy (grid_path, &grid);
+    for (guint k = 0; k < 3; k++)
+      g_assert_cmpint (
+          text_array_int (&grid, k), ==,
+          json_array_get_int_element (json_object_get_array_member (expected, "grid_thw"), k));
+    n++;
+  }
+  return n;
+}
+
+/* L3: Pillow's resize beside torchvision's. Each pixel stands twice in its patch. */
+static void
+check_distance (const char *one_folder, const char *other_folder, const char *image,
+                JsonObject *expected)
+{
+  g_autofree char *one_path = find_npy (one_folder, image, "pixel_values");
+  g_autofree char *other_path = find_npy (other_folder, image, "pixel_values");
+  JsonObject *distance = json_object_get_object_member (expected, "tv_vs_pil");
+  TextArray one = { 0 }, other = { 0 };
+  g_autoptr (GBytes) one_file = text_array_load_npy (one_path, &one);
+  g_autoptr (GBytes) other_file = text_array_load_npy (other_path, &other);
+  gint64 most = 0;
+  gsize n = 0;
+
+  g_assert_cmpuint (one.n, ==, other.n);
+  for (gsize i = 0; i < one.n; i++) {
+    gint64 difference = ABS (text_array_int (&one, i) - text_array_int (&other, i));
+
+    most = MAX (most, difference);
+    n += difference > 0;
+  }
+  g_assert_cmpint (most, <=, 2);
+  g_assert_cmpfloat ((double)n / (double)one.n, <=, 0.005);
+  g_assert_cmpint (most, ==, json_object_get_int_member (distance, "max_abs_diff"));
+  g_assert_cmpfloat_with_epsilon ((double)n / (double)one.n,
+                                  json_object_get_double_member (distance, "frac_diff"), 1e-6);
+}
+
+static void
+test_images (gconstpointer setting)
+{
+  static const char *const backends[][2] = { { "pil", "pillow" }, { "tv", "torchvision" } };
+  g_autoptr (JsonNode) root = text_test_json ("golden/images.json");
+  JsonArray *images = json_node_get_array (root);
+  g_autofree char *place = make_folder (), *records = write_image_records (place, images);
+
+  for (guint c = 0; c < G_N_ELEMENTS (configs); c++)
+    for (guint b = 0; b < G_N_ELEMENTS (backends); b++) {
+      g_autofree char *folder = make_folder ();
+
+      run_images (folder, setting, records, &configs[c], backends[b][1], "float32");
+      g_assert_cmpuint (check_images (folder, images, &configs[c], backends[b][0]), >=, 26);
+      remove_folder (folder);
+    }
+  remove_folder (place);
+}
+
+static void
+test_distance (gconstpointer setting)
+{
+  g_autoptr (JsonNode) root = text_test_json ("golden/images.json");
+  JsonArray *images = json_node_get_array (root);
+  g_autofree char *place = make_folder (), *records = write_image_records (place, images);
+
+  for (guint c = 0; c < G_N_ELEMENTS (configs); c++) {
+    g_autofree char *one = make_folder (), *other = make_folder ();
+
+    run_images (one, setting, records, &configs[c], "pillow", "uint8");
+    run_images (other, setting, records, &configs[c], "torchvision", "uint8");
+    for (guint i = 0; i < json_array_get_length (images); i++) {
+      JsonObject *image = json_array_get_object_element (images, i);
+      JsonObject *expected = get_processed (image, &configs[c]);
+
+      if (expected != NULL)
+        check_distance (one, other, json_object_get_string_member (image, "file"), expected);
+    }
+    remove_folder (one);
+    remove_folder (other);
+  }
+  remove_folder (place);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -215,7 +392,9 @@ main (int argc, char **argv)
     GTestDataFunc func;
   } tests[] = { { "tokenize-first", test_tokenize_first },
                 { "resize-first", test_resize_first },
-                { "label-newline", test_label_newline } };
+                { "label-newline", test_label_newline },
+                { "images", test_images },
+                { "distance", test_distance } };
 
   g_test_init (&argc, &argv, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (tests); i++)

@@ -10,15 +10,6 @@
   "filesrc location=RECORDS/conversations_qwen.jsonl ! jsonlparse media-base=GOLDEN/images ! "     \
   "imagefetch "
 
-static HrBuffer *
-find_id (const TextRun *run, const char *id)
-{
-  for (guint i = 0; i < run->samples->len; i++)
-    if (g_strcmp0 (hr_buffer_get_origin (run->samples->pdata[i])->id, id) == 0)
-      return run->samples->pdata[i];
-  g_error ("no sample \"%s\"", id);
-}
-
 static void
 test_types (gconstpointer setting)
 {
@@ -32,7 +23,7 @@ test_types (gconstpointer setting)
   run = text_run (setting, CONVERSATIONS
                   "! tokenize tokenizer=VOCAB ids=int32 position-rows=4 WORKERS ! appsink");
   g_assert_no_error (run.error);
-  sample = find_id (&run, "vqa_first");
+  sample = text_run_find_id (&run, "vqa_first");
   length = hr_tensor_get_dim (hr_buffer_get_tensor (sample, "input_ids"), 0);
   for (guint i = 0; i < 4; i++) {
     static const char *const names[] = { "input_ids", "labels", "attention_mask",
@@ -93,7 +84,7 @@ test_other_model (gconstpointer setting)
                   "image-mean=0.48145466,0.4578275,0.40821073 "
                   "image-std=0.26862954,0.26130258,0.27577711 WORKERS ! appsink");
   g_assert_no_error (run.error);
-  sample = find_id (&run, "vqa_first");
+  sample = text_run_find_id (&run, "vqa_first");
   grid = hr_buffer_get_tensor (sample, "image_grid_thw");
   g_assert_cmpint (text_tensor_int (grid, 0), ==, 1);
   g_assert_cmpint (text_tensor_int (grid, 1), ==, 18);
@@ -117,7 +108,7 @@ test_vision_id (gconstpointer setting)
     return;
   run = text_run (setting,
                   CONVERSATIONS "! tokenize tokenizer=VOCAB add-vision-id=true WORKERS ! appsink");
-  ids = hr_buffer_get_tensor (find_id (&run, "vqa_first"), "input_ids");
+  ids = hr_buffer_get_tensor (text_run_find_id (&run, "vqa_first"), "input_ids");
   /* <|im_start|> user \n Picture " " 1 : " " <|vision_start|> */
   g_assert_cmpint (text_tensor_int (ids, 3), ==, 24669);
   g_assert_cmpint (text_tensor_int (ids, 8), ==, 151652);
@@ -225,6 +216,69 @@ test_no_label (void)
   g_assert_cmpint (text_run_count (&run, "dropped", "no-label"), ==, 1);
   g_assert_nonnull (strstr (((HrMessage *)run.dropped->pdata[0])->error->message, "quiet"));
   g_unlink (path);
+  g_rmdir (folder);
+}
+
+static HrTensor *
+ids_of_only (const TextRun *run)
+{
+  g_assert_no_error (run->error);
+  g_assert_cmpuint (run->samples->len, ==, 1);
+  return hr_buffer_get_tensor (run->samples->pdata[0], "input_ids");
+}
+
+/* a system turn in the middle: dropped as the Instruct template does, shown by Qwen2-VL's, refused
+ */
+static void
+test_late_system (void)
+{
+#define TURNS(more)                                                                                \
+  "{\"messages\":[{\"role\":\"user\",\"content\":\"a\"}," more                                     \
+  "{\"role\":\"assistant\",\"content\":\"b\"}]}\n"
+  static const char late[] = TURNS ("{\"role\":\"system\",\"content\":\"c\"},");
+  static const char without[] = TURNS ("");
+#undef TURNS
+  g_autofree char *folder = g_dir_make_tmp ("hr-text-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "a.jsonl", NULL);
+  g_autofree char *other = g_build_filename (folder, "b.jsonl", NULL);
+  g_autofree char *drop = g_strdup_printf (
+      "filesrc location=%s ! jsonlparse late-system=drop ! tokenize tokenizer=VOCAB ! appsink",
+      path);
+  g_autofree char *plain = g_strdup_printf (
+      "filesrc location=%s ! jsonlparse ! tokenize tokenizer=VOCAB ! appsink", other);
+  g_autofree char *keep = g_strdup_printf (
+      "filesrc location=%s ! jsonlparse late-system=keep ! tokenize tokenizer=VOCAB ! appsink",
+      path);
+  g_autofree char *shown = g_strdup_printf ("filesrc location=%s ! jsonlparse late-system=keep ! "
+                                            "tokenize template=qwen2-vl tokenizer=VOCAB ! appsink",
+                                            path);
+  g_autofree gpointer bare = NULL;
+  g_auto (TextRun) run = { NULL };
+  gint n_systems = 0;
+  gsize size;
+
+  if (text_test_vocab () == NULL)
+    return;
+  g_assert_true (g_file_set_contents (path, late, -1, NULL));
+  g_assert_true (g_file_set_contents (other, without, -1, NULL));
+  run = text_run ("serial=true", plain);
+  size = hr_tensor_get_n_bytes (ids_of_only (&run));
+  bare = g_memdup2 (hr_tensor_get_data (ids_of_only (&run)), size);
+  text_run_clear (&run);
+  run = text_run ("serial=true", drop);
+  g_assert_cmpmem (hr_tensor_get_data (ids_of_only (&run)),
+                   hr_tensor_get_n_bytes (ids_of_only (&run)), bare, size);
+  text_run_clear (&run);
+  run = text_run ("serial=true", keep);
+  g_assert_error (run.error, HR_DATA_ERROR, HR_DATA_ERROR_UNSUPPORTED);
+  g_assert_nonnull (strstr (run.error->message, "turn 1 is a system turn"));
+  text_run_clear (&run);
+  run = text_run ("serial=true", shown);
+  for (gsize i = 0; i < text_tensor_length (ids_of_only (&run)); i++)
+    n_systems += text_tensor_int (ids_of_only (&run), i) == 8948;
+  g_assert_cmpint (n_systems, ==, 2); /* the template's own, and the late one */
+  g_unlink (path);
+  g_unlink (other);
   g_rmdir (folder);
 }
 
@@ -466,6 +520,7 @@ main (int argc, char **argv)
     }
   g_test_add_func ("/text/tokenize/no-decode", test_no_decode);
   g_test_add_func ("/text/tokenize/no-label", test_no_label);
+  g_test_add_func ("/text/tokenize/late-system", test_late_system);
   g_test_add_func ("/text/tokenize/parse-errors", test_parse_errors);
   g_test_add_func ("/text/tokenize/no-conflict", test_no_conflict);
   g_test_add_func ("/text/tokenize/bad-tokenizer", test_bad_tokenizer);

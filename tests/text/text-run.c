@@ -77,6 +77,15 @@ text_run_find (const TextRun *run, gint64 line)
   return NULL;
 }
 
+HrBuffer *
+text_run_find_id (const TextRun *run, const char *id)
+{
+  for (guint i = 0; i < run->samples->len; i++)
+    if (g_strcmp0 (hr_buffer_get_origin (run->samples->pdata[i])->id, id) == 0)
+      return run->samples->pdata[i];
+  g_error ("no sample \"%s\"", id);
+}
+
 const HrMessage *
 text_run_find_skipped (const TextRun *run, gint64 line)
 {

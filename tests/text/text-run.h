@@ -23,6 +23,8 @@ void text_run_clear (TextRun *run);
 
 /* (transfer none) (nullable): the delivered sample of that line */
 HrBuffer *text_run_find (const TextRun *run, gint64 line);
+/* (transfer none): the one with that id; there must be one */
+HrBuffer *text_run_find_id (const TextRun *run, const char *id);
 const HrMessage *text_run_find_skipped (const TextRun *run, gint64 line);
 /* number in {"skipped": …} or {"dropped": …} of the stats */
 gint64 text_run_count (const TextRun *run, const char *object, const char *kind);
