@@ -178,6 +178,9 @@ HrBuffer *hr_buffer_get_member (const HrBuffer *buffer, guint index);
 
 /* sum of the bytes of all tensors, each counted once a field; members are not followed */
 gsize hr_buffer_get_n_bytes (const HrBuffer *buffer);
+/* sha256, in hexadecimal, of its content: names, dtypes, shapes and bytes of all fields, and which
+ * members are holes; (transfer full) */
+char *hr_buffer_get_digest (const HrBuffer *buffer);
 
 /* private to the core: drops all fields and the reservation, keeps number and origin; takes @error
  */

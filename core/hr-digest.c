@@ -128,3 +128,12 @@ hr_digest_update (GChecksum *checksum, const HrBuffer *buffer)
     add_string (checksum,
                 hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE ? "hole" : "sample");
 }
+
+char *
+hr_buffer_get_digest (const HrBuffer *buffer)
+{
+  g_autoptr (GChecksum) checksum = g_checksum_new (G_CHECKSUM_SHA256);
+
+  hr_digest_update (checksum, buffer);
+  return g_strdup (g_checksum_get_string (checksum));
+}

@@ -1,0 +1,77 @@
+"""The order of samples, written from docs/order.md alone: an independent one that the product's is compared with."""
+M = (1 << 64) - 1
+
+
+def mix64(x):
+    x = (x + 0x9E3779B97F4A7C15) & M
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) & M
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) & M
+    return x ^ x >> 31
+
+
+def key(seed, epoch, purpose, index):
+    return mix64(mix64(mix64(mix64(seed) ^ epoch) ^ purpose) ^ index)
+
+
+def permute(k, n, i):
+    half = (max((n - 1).bit_length(), 1) + 1) // 2
+    mask = (1 << half) - 1
+    while True:
+        left, right = i >> half, i & mask
+        for r in range(8):
+            left, right = right, left ^ (mix64(mix64((k + r) & M) ^ right) & mask)
+        i = left << half | right
+        if i < n:
+            return i
+
+
+def lines(data):
+    """Where the samples of an object begin."""
+    starts, at = [], 0
+    for line in data.split(b"\n"):
+        if line.removeprefix(b"\xef\xbb\xbf").strip(b" \t\r"):
+            starts.append(at)
+        at += len(line) + 1
+    return starts
+
+
+def order(objects, epoch, shuffle="none", seed=0, block_bytes=1 << 20, window_blocks=16):
+    """objects: {key: bytes}. The lines of an epoch, in order: (key, byte)."""
+    keys = sorted(objects, key=lambda k: k.encode())
+    all_lines = [(k, b) for k in keys for b in lines(objects[k])]
+    n = len(all_lines)
+    if shuffle == "none":
+        return all_lines
+    if shuffle == "full":
+        return [all_lines[permute(key(seed, epoch, 3, 0), n, p)] for p in range(n)]
+    starts = {k: lines(objects[k]) for k in keys}
+    blocks = [[(k, b) for b in starts[k] if b // block_bytes == i]
+              for k in keys for i in range(-(-len(objects[k]) // block_bytes))]
+    read = [blocks[permute(key(seed, epoch, 1, 0), len(blocks), i)] for i in range(len(blocks))]
+    result = []
+    for g, first in enumerate(range(0, len(read), window_blocks)):
+        group = sum(read[first:first + window_blocks], [])
+        result += [group[permute(key(seed, epoch, 2, g), len(group), q)] for q in range(len(group))]
+    return result
+
+
+def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, **rules):
+    """All steps of a run: (epoch, place of the first, slots of all ranks); what a step is filled up with is None."""
+    g, n_places, taken, epoch = size * world, 0, 0, 0
+    while epochs == 0 or epoch < epochs:
+        lines_of_epoch = order(objects, epoch, **rules)
+        n_lines = len(lines_of_epoch)
+        if limit:
+            lines_of_epoch = lines_of_epoch[:max(limit - n_places, 0)]
+        n_places += n_lines
+        n = len(lines_of_epoch)
+        n_steps = n // g if drop_last else -(-n // g)
+        for k in range(n_steps):
+            if steps and taken == steps:
+                return
+            taken += 1
+            slots = lines_of_epoch[k * g:(k + 1) * g]
+            yield epoch, k * g, slots + [None] * (g - len(slots))
+        if (n_lines if drop_last else n) < (g if drop_last else 1):
+            return  # no epoch makes a step
+        epoch += 1

@@ -1,0 +1,110 @@
+"""What the tests of the order share: order-run, data sets made at random, TAP."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import traceback
+
+BOM = b"\xef\xbb\xbf"
+
+
+class Runner:
+    """A process that runs one pipeline after the other."""
+
+    def __init__(self, program, **environment):
+        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        env={**os.environ, "HR_PLAN_CACHE": "", **environment})
+
+    def run(self, text, **request):
+        self.process.stdin.write(json.dumps({"text": text, **request}) + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, f"order-run died ({self.process.wait()}) with {text}"
+        return json.loads(answer)
+
+    def steps(self, text, **request):
+        answer = self.run(text, **request)
+        assert answer["error"] is None, f"{answer['error']}\n{text}"
+        return answer["steps"]
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait() == 0
+
+
+def record(name, words=1):
+    return json.dumps({"id": name, "conversations": [{"from": "human", "value": "say " + name},
+                                                     {"from": "gpt", "value": " ".join([name] * words)}]}).encode()
+
+
+class Data:
+    """Objects in a folder; `bad` are the lines that no sample can be made of."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="order-"))
+        self.objects, self.bad = {}, set()
+
+    def add(self, key, data):
+        self.objects[key] = data
+        path = self.folder / key
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+    def add_random(self, random, key, n, bad=0.0, long=0):
+        """n lines, with all that may stand between them; longer ones than `long` bytes are bad, too."""
+        end, out = random.choice([b"\n", b"\n", b"\r\n"]), bytearray()
+        if random.random() < 0.1:
+            out += BOM
+        for i in range(n):
+            while random.random() < 0.1:
+                out += random.choice([b"", b" ", b"\t \r", BOM, BOM + b"  "]) + end
+            line = record(f"{key}-{i}", random.choice([1, 1, 1, 3, 30]))
+            if random.random() < bad:
+                line = line[:-random.randrange(1, 9)]
+                self.bad.add((key, len(out)))
+            elif long and random.random() < 0.1:
+                line += b" " * random.choice([long - len(line), long - len(line) + 1, 3 * long]) if len(line) < long else b""
+            if long and len(line) > long:
+                self.bad.add((key, len(out)))
+            if random.random() < 0.05:
+                line = BOM + line
+                if long and len(line) > long:
+                    self.bad.add((key, len(out)))
+            out += line + end
+        if out and random.random() < 0.3:
+            del out[-len(end):]
+        self.add(key, bytes(out))
+
+    def remove(self):
+        shutil.rmtree(self.folder)
+
+
+KEYS = ["a.jsonl", "a-.jsonl", "a/b.jsonl", "ab.jsonl", "z/ä.jsonl", "z/a.jsonl", "z.jsonl"]
+
+
+def random_data(random, bad=0.0, long=0, most=40):
+    data = Data()
+    for key in random.sample(KEYS, random.choice([1, 1, 2, 3, 5])):
+        data.add_random(random, key, random.choice([0, 1, 2, 3, 7, random.randrange(most)]), bad, long)
+    return data
+
+
+def show(properties):
+    return " ".join(f"{k.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for k, v in properties.items())
+
+
+def main(tests, *args):
+    """Runs functions as cases of TAP, each with its doc string as its name."""
+    print(f"1..{len(tests)}", flush=True)
+    failed = 0
+    for i, test in enumerate(tests, 1):
+        try:
+            test(*args)
+            print(f"ok {i} {test.__doc__}", flush=True)
+        except Exception:  # a failed test is a line of TAP, whatever it was
+            failed += 1
+            print("# " + traceback.format_exc().replace("\n", "\n# "))
+            print(f"not ok {i} {test.__doc__}", flush=True)
+    return 1 if failed else 0
