@@ -58,20 +58,18 @@ def order(objects, epoch, shuffle="none", seed=0, block_bytes=1 << 20, window_bl
 def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, **rules):
     """All steps of a run: (epoch, place of the first, slots of all ranks); what a step is filled up with is None."""
     g, n_places, taken, epoch = size * world, 0, 0, 0
-    while epochs == 0 or epoch < epochs:
-        lines_of_epoch = order(objects, epoch, **rules)
-        n_lines = len(lines_of_epoch)
+    while not (epochs and epoch == epochs) and not (limit and n_places >= limit):
+        places = order(objects, epoch, **rules)
+        n_lines = len(places)
         if limit:
-            lines_of_epoch = lines_of_epoch[:max(limit - n_places, 0)]
-        n_places += n_lines
-        n = len(lines_of_epoch)
-        n_steps = n // g if drop_last else -(-n // g)
-        for k in range(n_steps):
+            places = places[:limit - n_places]
+        for k in range(len(places) // g if drop_last else -(-len(places) // g)):
             if steps and taken == steps:
                 return
-            taken += 1
-            slots = lines_of_epoch[k * g:(k + 1) * g]
+            slots = places[k * g:(k + 1) * g]
             yield epoch, k * g, slots + [None] * (g - len(slots))
-        if (n_lines if drop_last else n) < (g if drop_last else 1):
-            return  # no epoch makes a step
+            taken += 1
+        if n_lines < (g if drop_last else 1):
+            return  # no epoch has a step
+        n_places += n_lines
         epoch += 1

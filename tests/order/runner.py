@@ -2,11 +2,13 @@
 import json
 import os
 import pathlib
+import select
 import shutil
 import subprocess
 import tempfile
 import traceback
 
+HANGS = 50 * int(os.environ.get("MESON_TEST_TIMEOUT_MULTIPLIER", "1"))
 BOM = b"\xef\xbb\xbf"
 
 
@@ -20,6 +22,9 @@ class Runner:
     def run(self, text, **request):
         self.process.stdin.write(json.dumps({"text": text, **request}) + "\n")
         self.process.stdin.flush()
+        if not select.select([self.process.stdout], [], [], HANGS)[0]:
+            self.process.kill()
+            raise AssertionError(f"no answer in {HANGS} s: {request} {text}")
         answer = self.process.stdout.readline()
         assert answer, f"order-run died ({self.process.wait()}) with {text}"
         return json.loads(answer)
@@ -55,8 +60,6 @@ class Data:
     def add_random(self, random, key, n, bad=0.0, long=0):
         """n lines, with all that may stand between them; longer ones than `long` bytes are bad, too."""
         end, out = random.choice([b"\n", b"\n", b"\r\n"]), bytearray()
-        if random.random() < 0.1:
-            out += BOM
         for i in range(n):
             while random.random() < 0.1:
                 out += random.choice([b"", b" ", b"\t \r", BOM, BOM + b"  "]) + end
@@ -64,16 +67,14 @@ class Data:
             if random.random() < bad:
                 line = line[:-random.randrange(1, 9)]
                 self.bad.add((key, len(out)))
-            elif long and random.random() < 0.1:
-                line += b" " * random.choice([long - len(line), long - len(line) + 1, 3 * long]) if len(line) < long else b""
+            elif random.random() < 0.1:
+                line += b" " * max(random.choice([long - len(line), long - len(line) + 1, 3 * long]), 0)
+            if random.random() < (0.05 if out else 0.2):
+                line = BOM + line
             if long and len(line) > long:
                 self.bad.add((key, len(out)))
-            if random.random() < 0.05:
-                line = BOM + line
-                if long and len(line) > long:
-                    self.bad.add((key, len(out)))
             out += line + end
-        if out and random.random() < 0.3:
+        if out.endswith(end) and random.random() < 0.3:
             del out[-len(end):]
         self.add(key, bytes(out))
 
