@@ -1,10 +1,10 @@
 /* order-run: runs pipelines for tests of their order, many in one process.
  *
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
- * whose checkpoint is wanted, counted from 1, "resume": a checkpoint, "force": true, "environment":
- * {…}}. A line out: {"error", "steps": [[epoch, place, number, digest, [member …]] …],
- * "checkpoint", "checkpoints": [of messages], "skipped": n}. A member is [key, byte, line, place],
- * with "hole" behind if it is one, and key null if it is only padding. */
+ * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
+ * checkpoint, "force": true, "environment": {…}}. A line out: {"error", "steps": [[epoch, place,
+ * number, digest, [member …]] …], "checkpoint", "checkpoints": [of messages], "skipped": n}. A
+ * member is [key, byte, line, place, digest], the digest null for holes, the key for padding. */
 #include "headrace.h"
 #include <stdio.h>
 #include <string.h>
@@ -35,8 +35,13 @@ add_member (JsonBuilder *into, HrBuffer *member)
       json_builder_add_null_value (into);
   }
   json_builder_add_int_value (into, member->place);
-  if (member->flags & HR_BUFFER_HOLE)
-    json_builder_add_string_value (into, "hole");
+  if (member->flags & HR_BUFFER_HOLE) {
+    json_builder_add_null_value (into);
+  } else {
+    g_autofree char *digest = hr_buffer_get_digest (member);
+
+    json_builder_add_string_value (into, digest);
+  }
   json_builder_end_array (into);
 }
 
@@ -100,6 +105,7 @@ static void
 run_pipeline (Run *run, JsonObject *request)
 {
   const char *resume = json_object_get_string_member_with_default (request, "resume", NULL);
+  gint64 mark;
 
   run->pipeline = hr_parse_launch (json_object_get_string_member (request, "text"), &run->error);
   if (run->pipeline == NULL)
@@ -111,8 +117,10 @@ run_pipeline (Run *run, JsonObject *request)
     return;
   if (!hr_pipeline_start (run->pipeline, &run->error))
     return;
-  take_steps (run, json_object_get_int_member_with_default (request, "take", -1),
-              json_object_get_int_member_with_default (request, "mark", 0));
+  mark = json_object_get_int_member_with_default (request, "mark", 0);
+  take_steps (run, json_object_get_int_member_with_default (request, "take", -1), mark);
+  if (mark < 0 && run->error == NULL)
+    run->checkpoint = hr_pipeline_get_checkpoint (run->pipeline, NULL, &run->error);
   hr_pipeline_stop (run->pipeline);
   hr_pipeline_wait (run->pipeline, run->error == NULL ? &run->error : NULL);
   add_messages (run);

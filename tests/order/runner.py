@@ -96,6 +96,29 @@ def show(properties):
     return " ".join(f"{k.replace('_', '-')}={str(v).lower() if isinstance(v, bool) else v}" for k, v in properties.items())
 
 
+def expected_members(slots, first, rank, size, bad):
+    """What a rank gets of a step: [key, byte, place, is it a hole]."""
+    return [[*(slot or (None, None)), first + i, slot is None or slot in bad]
+            for i, slot in enumerate(slots) if i // size == rank]
+
+
+def got_members(step):
+    return [[m[0], m[1], m[3], m[4] is None] for m in step[4]]
+
+
+def random_rules(rng, n_bytes):
+    """Properties of the source, and of the pipeline."""
+    rules = {"shuffle": rng.choice(["none", "window", "full"]), "seed": rng.choice([0, 1, 7, 2**63 - 1]),
+             "block_bytes": rng.choice([*([1] if n_bytes < 1000 else []), 50, 200, 1000, n_bytes + 1]), "window_blocks": rng.choice([1, 2, 3, 16])}
+    run = {"world": rng.choice([1, 1, 2, 3, 4]), "epochs": rng.choice([0, 1, 1, 2, 3])}
+    for name in ("limit", "steps"):
+        if rng.random() < 0.25:
+            run[name] = rng.randrange(1, 60)
+    if run["epochs"] == 0 and "limit" not in run and "steps" not in run:
+        run["steps"] = rng.randrange(1, 30)
+    return rules, run
+
+
 def main(tests, *args):
     """Runs functions as cases of TAP, each with its doc string as its name."""
     print(f"1..{len(tests)}", flush=True)

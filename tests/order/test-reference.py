@@ -8,20 +8,10 @@ import sys
 import tempfile
 
 import reference
-from runner import Data, Runner, main, random_data, show
+from runner import Runner, expected_members, got_members, main, random_data, random_rules, show
 
 ORDER_RUN = sys.argv[1]
 OPTIONS = {"n": 200, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[2:])}}
-
-
-def expected_members(slots, first, rank, size, bad):
-    """What a rank gets of a step: [key, byte, place, is it a hole]."""
-    return [[*(slot or (None, None)), first + i, slot is None or slot in bad]
-            for i, slot in enumerate(slots) if i // size == rank]
-
-
-def got_members(step):
-    return [[m[0], m[1], m[3], m[4:] == ["hole"]] for m in step[4]]
 
 
 def check_run(runner, data, text, size, rank, environment=None, **rules):
@@ -36,18 +26,6 @@ def check_run(runner, data, text, size, rank, environment=None, **rules):
         members = expected_members(slots, first, rank, size, data.bad)
         assert got_members(step) == members, f"{got_members(step)}\nnot {members}\n{where}"
     assert len(got) == len(wanted), f"{len(got)} steps, not {len(wanted)}: {text}"
-
-
-def random_rules(rng, n_bytes):
-    rules = {"shuffle": rng.choice(["none", "window", "full"]), "seed": rng.choice([0, 1, 7, 2**63 - 1]),
-             "block_bytes": rng.choice([*([1] if n_bytes < 1000 else []), 50, 200, 1000, n_bytes + 1]), "window_blocks": rng.choice([1, 2, 3, 16])}
-    run = {"world": rng.choice([1, 1, 2, 3, 4]), "epochs": rng.choice([0, 1, 1, 2, 3])}
-    for name in ("limit", "steps"):
-        if rng.random() < 0.25:
-            run[name] = rng.randrange(1, 60)
-    if run["epochs"] == 0 and "limit" not in run and "steps" not in run:
-        run["steps"] = rng.randrange(1, 30)
-    return rules, run
 
 
 def check_round(runner, seed):
