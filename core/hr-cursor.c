@@ -4,14 +4,15 @@
 guint64
 hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guint64 n)
 {
-  guint64 size = hr_shard_step_size (shard), steps;
+  guint64 size = hr_shard_step_size (shard);
+  /* the epochs before this one were whole */
+  guint64 places = epoch * n, steps = epoch * (hr_shard_round (shard, n) / size);
 
   if (bounds->limit > 0)
-    n = MIN (n, bounds->limit - MIN (bounds->limit, epoch * n));
-  steps = hr_shard_round (shard, n) / size;
+    n = MIN (n, bounds->limit - MIN (bounds->limit, places));
   if (bounds->steps > 0) {
-    steps = MIN (steps, bounds->steps - MIN (bounds->steps, epoch * steps));
-    n = MIN (n, steps * size);
+    steps = bounds->steps - MIN (bounds->steps, steps);
+    n = MIN (n, MIN (steps, n / size + 1) * size);
   }
   return n;
 }

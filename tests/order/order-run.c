@@ -71,8 +71,8 @@ take_steps (Run *run, gint64 take, gint64 mark)
 
   json_builder_set_member_name (run->answer, "steps");
   json_builder_begin_array (run->answer);
-  for (gint64 n = 1; (take < 0 || n <= take)
-                     && (buffer = hr_pipeline_pull (run->pipeline, &run->error)) != NULL;
+  for (gint64 n = 1;
+       (take < 0 || n <= take) && (buffer = hr_pipeline_pull (run->pipeline, &run->error)) != NULL;
        n++) {
     add_step (run->answer, buffer);
     if (n == mark)
