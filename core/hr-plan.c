@@ -600,6 +600,9 @@ hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte)
 
   mark.unit = read->mode == HR_READ_GROUP ? read->group
                                           : g_array_index (read->extents, HrExtent, 0).object;
+  /* lines before it have been passed over: nothing is known about its place */
+  if (plan->n_found >= wanted_end (plan))
+    return;
   hr_mutex_lock (&plan->lock);
   forget_marks (plan->marks, mark.epoch);
   g_array_append_val (plan->marks, mark);
