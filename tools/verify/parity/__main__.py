@@ -40,7 +40,7 @@ import bounds  # noqa: E402
 import pixels  # noqa: E402
 import records  # noqa: E402
 import reference  # noqa: E402
-from fields import Field  # noqa: E402
+from fields import Field, to_levels  # noqa: E402
 from media import Media  # noqa: E402
 from settings import Settings  # noqa: E402
 
@@ -87,7 +87,8 @@ class Comparison:
     def read(self, origin):
         record = records.read_record(self.media.read_line(origin), self.settings.get("jsonlparse", "strip"),
                                      self.settings.get("jsonlparse", "missing-placeholder"))
-        images = [pixels.decode(self.media.read_image(ref, origin["uri"]), self.settings) for ref in record.images]
+        images = [pixels.decode(self.media.read_image(ref, origin["uri"]), self.settings, self.reference.note)
+                  for ref in record.images]
         return record, images
 
     def add_sample(self, origin, arrays):
@@ -141,7 +142,6 @@ class Comparison:
             ours, theirs = ours.astype(np.float32), theirs.to(torch.float16).to(torch.float32)
         theirs = theirs.numpy()
         if dtype == "uint8":
-            from fields import to_levels
             theirs = np.clip(to_levels(theirs, self.settings.statistics), 0, 255).astype(np.uint8)
         return ours, theirs
 

@@ -1,8 +1,7 @@
 """What is promised for a field, from the settings of both sides. docs/verify.md has the table."""
 from dataclasses import dataclass
 
-# greatest difference of the two ways to write float32's normalisation, mean and deviation 0.5
-SPELLING = 6e-8
+import numpy as np
 
 
 @dataclass
@@ -18,27 +17,44 @@ class Bound:
             return "equal"
         words = [] if self.levels == 0 else [f"{self.levels} levels, {self.share:.1%} differ"]
         if self.value:
-            words.append(f"{self.value:.1g} within a level")
+            words.append(f"{self.value:.2g} within a level")
         return "; ".join(words)
+
+
+def to_bfloat16(values):
+    """float32, rounded to bfloat16, nearest and even"""
+    bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+ROUND = {"float32": lambda x: x, "bfloat16": to_bfloat16, "float16": lambda x: x.astype(np.float16).astype(np.float32),
+         "uint8": lambda x: np.zeros_like(x)}
+
+
+def spellings(mean, std, factor):
+    """the normalised value of each byte, [256] float32, as the processors on Pillow and on torchvision write it"""
+    levels = np.arange(256)
+    rescaled = (levels.astype(np.float64) * factor).astype(np.float32)
+    pillow = (rescaled - np.float32(mean)) / np.float32(std)
+    torchvision = (levels.astype(np.float32) - np.float32(mean / factor)) / np.float32(std / factor)
+    return pillow, torchvision
+
+
+def spelling_bound(statistics, dtype):
+    """how far these two are apart once they are of that type"""
+    means, stds, factor = statistics
+    tables = [[ROUND[dtype](table) for table in spellings(mean, std, factor)] for mean, std in zip(means, stds)]
+    return max(float(np.abs(a.astype(np.float64) - b).max()) for a, b in tables)
 
 
 def pixel_bound(settings, backend, exact):
     if exact:
         return Bound()
-    bound = Bound()
     if settings.get("imagedecode", "exact", True) is False:
         return Bound(levels=None)
+    bound = Bound()
     if settings.find("resize") and settings.get("resize", "reference") != backend:
         bound = Bound(levels=2, share=0.005)
-    if settings.get("patchify", "normalize") != backend:
-        mean, std, _ = settings.statistics
-        dtype = settings.get("patchify", "dtype")
-        plain = set(mean) == set(std) == {0.5}
-        if dtype == "float32":
-            # otherwise two units in the last place, of the largest value there can be
-            bound.value = SPELLING if plain else 2 ** -22 * max(max(m, 1 - m) / s for m, s in zip(mean, std))
-        elif dtype == "float16" or (dtype == "bfloat16" and not plain):
-            # they may round to neighbours
-            bits = 10 if dtype == "float16" else 7
-            bound.value = 2.0 ** -bits * max(1.0, max(max(m, 1 - m) / s for m, s in zip(mean, std)))
+    if settings.get("patchify", "normalize", backend) != backend:
+        bound.value = spelling_bound(settings.statistics, settings.get("patchify", "dtype"))
     return bound

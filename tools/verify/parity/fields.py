@@ -62,7 +62,7 @@ class Field:
             self.other_levels += int(other.sum())
             self.differing += int(other.sum())
             self.greatest_levels = max(self.greatest_levels, int(levels.max()))
-            if self.bound.levels is not None and self.greatest_levels > self.bound.levels:
+            if self.bound.levels is not None and levels.max() > self.bound.levels:
                 self.broken = True
                 other = levels > self.bound.levels
             index = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(other)[0]), ours.shape))
