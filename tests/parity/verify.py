@@ -4,6 +4,7 @@ import os
 import random
 import subprocess
 import sys
+import traceback
 
 
 class Verify:
@@ -31,9 +32,9 @@ class Verify:
 
 
 class Tap:
-    def __init__(self, n):
+    def __init__(self, planned):
         self.n, self.failed = 0, False
-        print(f"1..{n}", flush=True)
+        print(f"1..{planned}", flush=True)
 
     def case(self, good, name):
         self.n += 1
@@ -50,3 +51,18 @@ def seeded(argument):
     seed = int(argument) if argument else random.randrange(1 << 32)
     say(f"seed {seed}")
     return random.Random(seed)
+
+
+def run_cases(namespace):
+    """every test_ function of a script"""
+    tests = [(name, test) for name, test in namespace.items() if name.startswith("test_")]
+    tap = Tap(len(tests))
+    for name, test in tests:
+        try:
+            test()
+        except Exception:  # whatever it is, the others run
+            say(traceback.format_exc())
+            tap.case(False, name[5:])
+        else:
+            tap.case(True, name[5:])
+    return tap.failed

@@ -66,7 +66,7 @@ class Comparison:
     def __init__(self, arguments):
         self.arguments, self.text, self.failure = arguments, None, None
         self.fields, self.left_out, self.wrong, self.samples, self.ended = {}, {}, [], 0, False
-        self.n_wrong = 0
+        self.taken = {}  # of lines with many records: which have been compared
 
     def begin(self, elements):
         self.settings = Settings(elements)
@@ -80,21 +80,43 @@ class Comparison:
             self.fields[name] = Field(name, bound)
 
     def blame(self, origin, field, what):
-        self.n_wrong += 1
         if len(self.wrong) < MOST_NAMED:
             self.wrong.append({"uri": origin["uri"], "line": origin["line"], "id": origin["id"], "field": field, **what})
 
-    def read(self, origin):
-        record = records.read_record(self.media.read_line(origin), self.settings.get("jsonlparse", "strip"),
-                                     self.settings.get("jsonlparse", "missing-placeholder"))
+    def make(self, value, origin):
+        """the reference of a record, and its length"""
+        jsonlparse = self.settings.find("jsonlparse")
+        record = records.read_record(value, *(jsonlparse[name] for name in ("strip", "missing-placeholder", "late-system")))
         images = [pixels.decode(self.media.read_image(ref, origin["uri"]), self.settings, self.reference.note)
                   for ref in record.images]
-        return record, images
+        return self.reference.make(record, images)
+
+    def find(self, origin, ids):
+        """the reference of the sample of that origin. Of the records of one line it is the first whose tokens are
+        these; where there is none, the first that is not taken."""
+        values = records.read_line(self.media.read_line(origin))
+        if len(values) == 1:
+            return self.make(values[0], origin)
+        taken = self.taken.setdefault((origin["uri"], origin["line"]), set())
+        left = [i for i in range(len(values)) if i not in taken]
+        made = {}
+        for i in left:
+            try:
+                made[i] = self.make(values[i], origin)
+            except Exception:  # one that was refused is not this sample
+                continue
+            if made[i][0] is not None and np.array_equal(made[i][0]["input_ids"], ids):
+                taken.add(i)
+                return made[i]
+        if not made:
+            raise ValueError("more samples than records on this line")
+        taken.add(next(iter(made)))
+        return next(iter(made.values()))
 
     def add_sample(self, origin, arrays):
         self.samples += 1
         try:
-            made, length = self.reference.make(*self.read(origin))
+            made, length = self.find(origin, arrays.get("input_ids"))
         except reference.Refused as error:
             return self.blame(origin, "sample", {"what": f"is delivered, but the processor refuses it: {error}"})
         except SystemExit:
@@ -152,7 +174,10 @@ class Comparison:
         if kind not in ("overlong", "no-label") or note["byte"] < 0 or self.left_out[kind] > MOST_NAMED:
             return
         try:
-            made, length = self.reference.make(*self.read(note))
+            values = records.read_line(self.media.read_line(note))
+            if len(values) != 1:  # which of them it is, is not told
+                return
+            made, length = self.make(values[0], note)
         except reference.Refused:
             return
         limit = self.reference.options["max-length"]

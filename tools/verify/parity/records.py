@@ -17,8 +17,8 @@ class Record:
 
 
 class Reader:
-    def __init__(self, value, strip, missing_placeholder):
-        self.value, self.strip, self.record = value, strip, Record()
+    def __init__(self, value, strip, missing_placeholder, late_system):
+        self.value, self.strip, self.late_system, self.record = value, strip, late_system, Record()
         self.pool = self.read_pool()
         self.read_forms()
         images = [part for _, _, parts in self.record.turns for part in parts if part[0] == "image"]
@@ -66,6 +66,8 @@ class Reader:
         # the turn first, as its parts count images
         parts = self.split(content, role) if isinstance(content, str) else [self.part(part) for part in content]
         parts = [part for part in parts if part[1] != ""]
+        if role == "system" and self.record.turns and self.late_system == "drop":
+            return
         self.record.turns.append((role, role == "assistant" and loss is not False, parts))
 
     def read_forms(self):
@@ -97,6 +99,12 @@ class Reader:
             self.add("assistant", self.value[answer])
 
 
-def read_record(line, strip="qwen", missing_placeholder="error"):
-    """line: bytes"""
-    return Reader(json.loads(line.decode().lstrip("\ufeff")), strip, missing_placeholder).record
+def read_record(value, strip="qwen", missing_placeholder="error", late_system="error"):
+    """value: the JSON object"""
+    return Reader(value, strip, missing_placeholder, late_system).record
+
+
+def read_line(line):
+    """the JSON objects of a line, bytes: one, or a list of them"""
+    value = json.loads(line.decode().lstrip("\ufeff"))
+    return value if isinstance(value, list) else [value]
