@@ -246,8 +246,8 @@ check_pipeline (HrPipeline *pipeline, GError **error)
     guint found = 0;
 
     for (guint k = 0; k < hr_pipeline_get_n_elements (pipeline); k++)
-      found += g_str_equal (needed[i], hr_element_get_factory (
-                                           hr_pipeline_get_nth_element (pipeline, k)));
+      found += g_str_equal (needed[i],
+                            hr_element_get_factory (hr_pipeline_get_nth_element (pipeline, k)));
     if (found == 1)
       continue;
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,

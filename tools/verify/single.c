@@ -54,8 +54,7 @@ static void
 copy_settings (HrPipeline *from, HrPipeline *to)
 {
   guint n;
-  g_autofree GParamSpec **specs =
-      g_object_class_list_properties (G_OBJECT_GET_CLASS (from), &n);
+  g_autofree GParamSpec **specs = g_object_class_list_properties (G_OBJECT_GET_CLASS (from), &n);
 
   for (guint i = 0; i < n; i++) {
     g_auto (GValue) value = G_VALUE_INIT;
@@ -116,8 +115,7 @@ value_node (const GValue *value)
     return json_node_init_double (node, g_value_get_double (value));
   if (G_VALUE_HOLDS_ENUM (value)) {
     g_autoptr (GTypeClass) klass = g_type_class_ref (G_VALUE_TYPE (value));
-    const GEnumValue *choice =
-        g_enum_get_value ((GEnumClass *)klass, g_value_get_enum (value));
+    const GEnumValue *choice = g_enum_get_value ((GEnumClass *)klass, g_value_get_enum (value));
 
     return json_node_init_string (node, choice->value_nick);
   }
