@@ -76,7 +76,7 @@ test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing,
 	@$(DEPS) build test long fuzz coverage format
 	@tools/venv
 	@tools/venv tests/long-requirements.txt
-	@tools/fetch-vocab
+	@tools/fetch-vocab --templates
 	@$(COMPILE)
 	@tools/test-all long
 
