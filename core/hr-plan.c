@@ -21,19 +21,19 @@ struct _HrPlan {
   GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
   HrSequence *sequence;
 
-  guint epoch; /* that reads are made for */
-  guint64 n;   /* places of an epoch with lines, as limits leave them; valid if n_known */
+  guint epoch;    /* that reads are made for */
+  guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
   gint64 n_lines; /* of an epoch, -1: not known; atomic */
   gboolean n_known;
-  guint64 start;   /* places below it have been delivered by another run */
-  HrCursor cursor; /* complete: the places that come next */
-  guint64 unit;    /* the next object, or group of blocks */
+  guint64 start;    /* places below it have been delivered by another run */
+  HrCursor cursor;  /* complete: the places that come next */
+  guint64 unit;     /* the next object, or group of blocks */
   gint64 unit_byte; /* where to begin in it */
   guint64 n_found;  /* lines found in the epoch */
-  guint n_out;     /* reads that have not ended */
-  gboolean begun;  /* the epoch: something of it has been asked for */
-  gboolean enough; /* limit or steps are reached before it is known how long an epoch is */
-  gboolean padded; /* the epoch's padding has been given */
+  guint n_out;      /* reads that have not ended */
+  gboolean begun;   /* the epoch: something of it has been asked for */
+  gboolean enough;  /* limit or steps are reached before it is known how long an epoch is */
+  gboolean padded;  /* the epoch's padding has been given */
   guint64 n_blocks;
 
   HrMutex lock;  /* marks */
@@ -258,8 +258,9 @@ identify (const GArray *objects)
 
   for (guint i = 0; i < objects->len; i++) {
     const HrObject *object = &g_array_index (objects, HrObject, i);
-    g_autofree char *line = g_strdup_printf ("%s\n%" G_GINT64_FORMAT "\n%s\n", object->key,
-                                             object->size, object->etag != NULL ? object->etag : "");
+    g_autofree char *line =
+        g_strdup_printf ("%s\n%" G_GINT64_FORMAT "\n%s\n", object->key, object->size,
+                         object->etag != NULL ? object->etag : "");
 
     g_checksum_update (sum, (const guchar *)line, -1);
   }
@@ -288,8 +289,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
       && !plan->orders.check_data (plan->orders.check_user, plan, error))
     return FALSE;
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
-    plan->n_blocks += hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,
-                                                plan->rules.block_bytes);
+    plan->n_blocks +=
+        hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size, plan->rules.block_bytes);
   return TRUE;
 }
 
@@ -375,6 +376,7 @@ want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
   hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
                           &piece.extent.end);
   wanted.byte = piece.extent.start;
+  wanted.line = hr_sequence_get_number (plan->sequence, piece.extent.object, line);
   g_array_append_val (read->wanted, wanted);
   g_array_append_val (pieces, piece);
 }
@@ -536,7 +538,10 @@ is_over (const HrPlan *plan)
     return TRUE;
   if (plan->enough && plan->padded)
     return TRUE;
-  return plan->n_known && plan->n == 0;
+  /* no further epoch has a step either */
+  return plan->n_known
+         && (hr_plan_has_samples (plan) ? hr_shard_round (&plan->orders.shard, plan->n) : plan->n)
+                == 0;
 }
 
 HrPlanNext
@@ -598,8 +603,8 @@ hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte)
 {
   HrPlanStart mark = { .epoch = read->epoch, .first = (gint64)plan->n_found, .byte = byte };
 
-  mark.unit = read->mode == HR_READ_GROUP ? read->group
-                                          : g_array_index (read->extents, HrExtent, 0).object;
+  mark.unit =
+      read->mode == HR_READ_GROUP ? read->group : g_array_index (read->extents, HrExtent, 0).object;
   /* lines before it have been passed over: nothing is known about its place */
   if (plan->n_found >= wanted_end (plan))
     return;

@@ -58,6 +58,7 @@ typedef struct {
 typedef struct {
   guint extent; /* of the read's: the line begins in it … ; HR_NO_EXTENT: no line, a hole */
   gint64 byte;  /* … here */
+  gint64 line;  /* its number in the object, the first is 1 */
   gint64 place;
 } HrWanted;
 

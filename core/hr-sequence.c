@@ -88,9 +88,9 @@ hr_sequence_new (const GArray *objects, GPtrArray *tables, const HrPlanRules *ru
   for (guint i = 0; i < objects->len; i++) {
     add (sequence->first_line, hr_line_table_get_length (table (sequence, i)));
     if (rules->shuffle == HR_SHUFFLE_WINDOW)
-      add (sequence->first_block,
-           hr_sequence_count_blocks (g_array_index (objects, HrObject, i).size,
-                                     rules->block_bytes));
+      add (
+          sequence->first_block,
+          hr_sequence_count_blocks (g_array_index (objects, HrObject, i).size, rules->block_bytes));
   }
   return sequence;
 }
@@ -126,8 +126,8 @@ get_block (const HrSequence *sequence, guint64 epoch, guint64 index)
   guint64 key = hr_permute_key (sequence->seed, epoch, HR_KEY_BLOCKS, 0);
   guint64 number = hr_permute (key, last (sequence->first_block), index);
   Block block = { .object = (guint)find (sequence->first_block, number) };
-  gint64 start = (gint64)((number - get (sequence->first_block, block.object))
-                          * sequence->rules.block_bytes);
+  gint64 start =
+      (gint64)((number - get (sequence->first_block, block.object)) * sequence->rules.block_bytes);
 
   block.first = hr_line_table_find (table (sequence, block.object), start);
   block.n = hr_line_table_find (table (sequence, block.object),
@@ -164,8 +164,8 @@ locate_in_window (HrSequence *sequence, guint64 epoch, guint64 place, guint *obj
   group = find (sequence->first_place, place);
   first = get (sequence->first_place, group);
   n = get (sequence->first_place, group + 1) - first;
-  index = hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_GROUP, group), n,
-                      place - first);
+  index =
+      hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_GROUP, group), n, place - first);
   for (guint64 i = group * sequence->rules.window_blocks;; i++) {
     Block block = get_block (sequence, epoch, i);
 
@@ -207,4 +207,10 @@ hr_sequence_get_extent (const HrSequence *sequence, guint object, guint64 line, 
   *end = line + 1 < hr_line_table_get_length (lines)
              ? hr_line_table_get_byte (lines, line + 1)
              : g_array_index (sequence->objects, HrObject, object).size;
+}
+
+gint64
+hr_sequence_get_number (const HrSequence *sequence, guint object, guint64 line)
+{
+  return hr_line_table_get_line (table (sequence, object), line);
 }

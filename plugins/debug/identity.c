@@ -23,11 +23,13 @@ static const HrProp props[] = {
   HR_PROP_END
 };
 
-/* A sample's place in the order, not on the link: the same ones are bad behind unordered elements.
- */
+/* A sample's place in the order, not on the link: the same ones are bad behind unordered elements,
+ * on any number of ranks, and after a resume */
 static gint64
 place (const HrBuffer *in)
 {
+  if (!(in->flags & HR_BUFFER_BATCH) && in->place >= 0)
+    return in->place;
   return in->flags & HR_BUFFER_BATCH || in->sample < 0 ? in->number : in->sample;
 }
 
@@ -63,16 +65,16 @@ identity_process (gconstpointer data, gpointer worker G_GNUC_UNUSED, HrBuffer *i
   return TRUE;
 }
 
-HR_ELEMENT (
-    identity, Identity, .summary = "Pass buffers on unchanged",
-    .description =
-        "For tests and measurements: it can sleep for each buffer, and it can call samples "
-        "bad (kind \"other\", counted from 0 in the order of the samples). With workers=N, N "
-        "buffers sleep at once.",
-    .examples =
-        (const char *const[]){ "fakesrc num-buffers=10 ! identity ! fakesink",
-                               "on-error=skip fakesrc num-buffers=10 ! identity error-every=4 "
-                               "! fakesink",
-                               "fakesrc num-buffers=8 ! identity sleep=1ms workers=4 ! fakesink",
-                               NULL },
-    .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE, .process = identity_process)
+HR_ELEMENT (identity, Identity, .summary = "Pass buffers on unchanged",
+            .description =
+                "For tests and measurements: it can sleep for each buffer, and it can call samples "
+                "bad (kind \"other\", counted from 0 in the order of the samples of each epoch). "
+                "With workers=N, N "
+                "buffers sleep at once.",
+            .examples =
+                (const char *const[]){
+                    "fakesrc num-buffers=10 ! identity ! fakesink",
+                    "on-error=skip fakesrc num-buffers=10 ! identity error-every=4 "
+                    "! fakesink",
+                    "fakesrc num-buffers=8 ! identity sleep=1ms workers=4 ! fakesink", NULL },
+            .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE, .process = identity_process)
