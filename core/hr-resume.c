@@ -1,11 +1,41 @@
 /* hr-resume.c: does a checkpoint fit this pipeline and its data, and where does it go on? */
 #include "hr-checkpoint.h"
 #include "hr-json.h"
-#include "hr-log.h"
 #include "hr-packer.h"
 #include "hr-registry.h"
+#include <string.h>
+
+/* braces and brackets within each other; a checkpoint has four */
+#define MAX_DEPTH 16
 
 /* ---- reading; the document may be anything ---- */
+
+/* One object from the first byte to the last, not too deep for a parser that recurses; what is in
+ * it is that parser's affair. */
+static gboolean
+is_one_object (const char *text)
+{
+  gboolean quoted = FALSE;
+  guint depth = 0;
+
+  for (text += strspn (text, " \t\r\n"); *text != '\0'; text++) {
+    if (quoted) {
+      quoted = *text != '"';
+      text += *text == '\\' && text[1] != '\0';
+    } else if (*text == '{' || *text == '[') {
+      if (depth++ == MAX_DEPTH)
+        return FALSE;
+    } else if (depth == 0) {
+      return FALSE;
+    } else if (*text == '}' || *text == ']') {
+      if (--depth == 0)
+        return text[1 + strspn (text + 1, " \t\r\n")] == '\0';
+    } else {
+      quoted = *text == '"';
+    }
+  }
+  return FALSE;
+}
 
 static JsonObject *
 as_object (JsonNode *node)
@@ -67,7 +97,8 @@ check_document (JsonObject *root, GError **error)
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
                  "the checkpoint has format %" G_GINT64_FORMAT ", written by headrace %s; this is "
                  "headrace %s, which reads format %d",
-                 format, get_string (root, "headrace") != NULL ? get_string (root, "headrace") : "?",
+                 format,
+                 get_string (root, "headrace") != NULL ? get_string (root, "headrace") : "?",
                  HR_VERSION, HR_CHECKPOINT_FORMAT);
     return FALSE;
   }
@@ -95,9 +126,11 @@ hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force
                          "a checkpoint is set before the pipeline is started");
     return FALSE;
   }
+  if (!is_one_object (checkpoint))
+    return bad_document (error, *checkpoint == '\0' ? "it is empty" : "it is not one whole object");
   node = json_from_string (checkpoint, &syntax);
   if (node == NULL)
-    return bad_document (error, syntax != NULL ? syntax->message : "it is empty");
+    return bad_document (error, syntax->message);
   if (!check_document (as_object (node), error))
     return FALSE;
   g_clear_pointer (&pipeline->resume, json_node_unref);
@@ -109,8 +142,7 @@ hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force
 
 /* ---- the pipeline ---- */
 
-static gboolean
-differs (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
+static gboolean differs (GError **error, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 static gboolean
 differs (GError **error, const char *format, ...)
@@ -147,8 +179,9 @@ compare_properties (const char *of, JsonObject *then, JsonObject *now, GError **
 static const char *
 element_at (JsonArray *array, guint index, JsonObject **object)
 {
-  *object = index < json_array_get_length (array) ? as_object (json_array_get_element (array, index))
-                                                  : NULL;
+  *object = index < json_array_get_length (array)
+                ? as_object (json_array_get_element (array, index))
+                : NULL;
   return get_string (*object, "element");
 }
 
@@ -162,7 +195,7 @@ makes_the_order (const char *factory)
 }
 
 static gboolean
-compare_elements (JsonArray *then, JsonArray *now, gboolean force, GError **error)
+compare_elements (HrPipeline *pipeline, JsonArray *then, JsonArray *now, GError **error)
 {
   guint n = MAX (json_array_get_length (then), json_array_get_length (now));
 
@@ -178,9 +211,10 @@ compare_elements (JsonArray *then, JsonArray *now, gboolean force, GError **erro
                                    as_object (member (is, "properties")), &why)) {
       continue;
     }
-    if (force && (is_name == NULL || !makes_the_order (is_name))
+    if (pipeline->resume_force && (is_name == NULL || !makes_the_order (is_name))
         && (was_name == NULL || !makes_the_order (was_name))) {
-      hr_log ("pipeline", HR_LOG_WARNING, -1, "%s; going on as told", why->message);
+      g_prefix_error (&why, "going on as told, although ");
+      hr_pipeline_post (pipeline, HR_MESSAGE_WARNING, NULL, why, NULL);
       if (g_strcmp0 (was_name, is_name) != 0)
         return TRUE; /* what follows has moved */
       continue;
@@ -214,8 +248,8 @@ compare_pipelines (HrPipeline *pipeline, JsonObject *root, GError **error)
   return compare_versions (root, pipeline->resume_force, error)
          && compare_properties ("the pipeline", as_object (member (root, "pipeline")),
                                 as_object (settings), error)
-         && compare_elements (as_array (member (root, "elements")), as_array (elements),
-                              pipeline->resume_force, error);
+         && compare_elements (pipeline, as_array (member (root, "elements")), as_array (elements),
+                              error);
 }
 
 /* ---- the data ---- */
@@ -279,9 +313,8 @@ static gboolean
 set_start (HrRun *source, JsonObject *root, GError **error)
 {
   JsonArray *data = as_array (member (root, "data"));
-  JsonObject *then = json_array_get_length (data) == 1
-                         ? as_object (json_array_get_element (data, 0))
-                         : NULL;
+  JsonObject *then =
+      json_array_get_length (data) == 1 ? as_object (json_array_get_element (data, 0)) : NULL;
   HrShard *shard = &source->orders.shard;
   gint64 size = (gint64)hr_shard_step_size (shard);
   gint64 was = get_int (root, "samples_per_step");
@@ -297,6 +330,9 @@ set_start (HrRun *source, JsonObject *root, GError **error)
   if (drop_last == NULL || !JSON_NODE_HOLDS_VALUE (drop_last)
       || json_node_get_boolean (drop_last) != shard->drop_last)
     return differs (error, "drop-last has changed");
+  if (get_int (root, "epoch") > G_MAXINT32 || get_int (root, "step") > G_MAXINT64 / size
+      || get_int (then, "first") > get_int (root, "step") * size)
+    return bad_document (error, "its numbers are those of no run");
   source->start = (HrPlanStart){ .epoch = (guint)get_int (root, "epoch"),
                                  .place = get_int (root, "step") * size,
                                  .n_lines = get_int (then, "lines"),
