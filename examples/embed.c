@@ -4,6 +4,17 @@
  *   ./embed s3://my-bucket/train/ */
 #include <headrace.h>
 
+/* without what was skipped, or fills the last step up */
+static guint
+count_samples (HrBuffer *batch)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < hr_buffer_get_n_members (batch); i++)
+    n += !(hr_buffer_get_member (batch, i)->flags & HR_BUFFER_HOLE);
+  return n;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -20,8 +31,7 @@ main (int argc, char **argv)
                                      &error)
       && hr_pipeline_start (pipeline, &error)) {
     while ((batch = hr_pipeline_pull (pipeline, &error))) {
-      g_print ("step %" G_GINT64_FORMAT ": %u samples\n", batch->number,
-               hr_buffer_get_n_members (batch));
+      g_print ("step %" G_GINT64_FORMAT ": %u samples\n", batch->number, count_samples (batch));
       hr_buffer_unref (batch);
     }
     hr_pipeline_stop (pipeline); /* for loops that end earlier */

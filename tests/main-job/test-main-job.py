@@ -14,10 +14,14 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 import botocore.session
 import numpy
+
+sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "tests/order"))
+import tokenizer  # pylint: disable=wrong-import-position
 
 HR_LAUNCH, EMBED, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 GOLDEN = ROOT / "tests/data/golden"
@@ -244,6 +248,69 @@ def test_embedded(job):
     n = len(job.records)
     assert steps == [f"step {k}: {min(4, n - 4 * k)} samples" for k in range(-(-n // 4))], steps
     assert json.loads(last)["samples"] == n, last
+
+
+class Killed:
+    """Runs with a checkpoint that are killed, one behind the other; each writes into a folder of its own."""
+
+    def __init__(self, text):
+        self.text, self.folder = text, tempfile.TemporaryDirectory()
+        self.checkpoint = pathlib.Path(self.folder.name) / "checkpoint"
+        self.kept = []  # digests of the steps up to the checkpoint
+
+    def steps(self, out):
+        """Digests of whole steps: of all that was written of each, and of where it comes from."""
+        found = []
+        for path in sorted(out.glob("*.json")):
+            try:
+                told = json.loads(path.read_text())
+            except ValueError:
+                break  # the kill came in between
+            digest = hashlib.sha256()
+            for member in told["members"]:
+                digest.update(repr([member[k] for k in ("id", "uri", "byte", "length")]).encode())
+            for array in sorted(out.glob(path.stem + ".*.npy")):
+                digest.update(array.name.partition(".")[2].encode() + array.read_bytes())
+            found.append((told["epoch"], digest.hexdigest()))
+        return found
+
+    def run(self, kill_behind=None, options=()):
+        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
+        run = subprocess.Popen([HR_LAUNCH, "-q", "--checkpoint", self.checkpoint, "--checkpoint-every", "2", "--resume", *options,
+                                f"{self.text} ! npysink location={out}"], stderr=subprocess.PIPE, text=True)
+        while kill_behind is not None and run.poll() is None and len(list(out.glob("*.json"))) <= kill_behind:
+            time.sleep(0.001)
+        if kill_behind is not None:
+            run.kill()
+        errors = run.stderr.read()
+        assert run.wait() == (0 if kill_behind is None else -9), errors
+        before = len(self.kept)
+        steps = self.steps(out)
+        upto = json.loads(self.checkpoint.read_text())["steps"] if self.checkpoint.exists() else 0
+        if kill_behind is not None:
+            steps = steps[:max(upto - before, 0)]
+        self.kept += steps
+        return steps
+
+
+def test_killed(job):
+    """killed again and again, and gone on: joined, the steps are the uninterrupted run's, bytes and origins"""
+    del job
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer.write(pathlib.Path(folder) / "tokenizer.json")
+        for shuffle, workers in (("none", 1), ("window block-bytes=600 window-blocks=2", 4), ("full", 2)):
+            text = (f"s3src location=s3://corpus/train/part-*.jsonl epochs=2 seed=3 shuffle={shuffle} ! jsonlparse ! "
+                    f"imagefetch concurrency=16 ! tokenize tokenizer={folder}/tokenizer.json max-pixels=65536 ! "
+                    f"imagedecode workers={workers} ! resize workers={workers} ! batch mode=padded size=4 ! "
+                    f"prefetchqueue max-batches=3 ! patchify ! identity sleep=20ms")
+            whole = Killed(text)
+            whole.run()
+            killed = Killed(text)
+            for behind in (3, 1, 4):
+                killed.run(kill_behind=behind)
+            assert 0 < len(killed.kept) < len(whole.kept), (len(killed.kept), len(whole.kept))
+            killed.run()
+            assert killed.kept == whole.kept, f"{shuffle}: {killed.kept}\nis not {whole.kept}"
 
 
 def main():
