@@ -2,7 +2,7 @@
  *
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
  * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
- * checkpoint, "force": true, "environment": {…}}. A line out: {"error", "steps": [[epoch, place,
+ * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}}. A line out: {"error", "steps": [[epoch, place,
  * number, digest, [member …]] …], "checkpoint", "checkpoints": [of messages], "skipped": n}. A
  * member is [key, byte, line, place, digest], the digest null for holes, the key for padding. */
 #include "headrace.h"
@@ -101,6 +101,20 @@ add_messages (Run *run)
   json_builder_add_int_value (run->answer, n_skipped);
 }
 
+static gboolean
+ask (Run *run, JsonArray *requests)
+{
+  for (guint i = 0; i < json_array_get_length (requests); i++) {
+    JsonArray *one = json_array_get_array_element (requests, i);
+
+    if (!hr_pipeline_request (run->pipeline, (guint64)json_array_get_int_element (one, 0),
+                              (guint64)json_array_get_int_element (one, 1), &run->error))
+      return FALSE;
+  }
+  hr_pipeline_end_requests (run->pipeline);
+  return TRUE;
+}
+
 static void
 run_pipeline (Run *run, JsonObject *request)
 {
@@ -116,6 +130,9 @@ run_pipeline (Run *run, JsonObject *request)
                               &run->error))
     return;
   if (!hr_pipeline_start (run->pipeline, &run->error))
+    return;
+  if (json_object_has_member (request, "requests")
+      && !ask (run, json_object_get_array_member (request, "requests")))
     return;
   mark = json_object_get_int_member_with_default (request, "mark", 0);
   take_steps (run, json_object_get_int_member_with_default (request, "take", -1), mark);
