@@ -24,6 +24,20 @@ find_source (const HrPipeline *pipeline)
   return found;
 }
 
+#ifdef HR_RULES
+static guint
+count_holes (const HrBuffer *batch)
+{
+  guint n = 0;
+
+  for (guint i = 0; i < hr_buffer_get_n_members (batch); i++)
+    n += (hr_buffer_get_member (batch, i)->flags & HR_BUFFER_HOLE) != 0;
+  return n;
+}
+#else
+#define count_holes(batch) 0
+#endif
+
 gboolean
 hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *position)
 {
@@ -36,7 +50,8 @@ hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *posit
   *position = (HrPosition){ .epoch = buffer->epoch };
   position->step = (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
   if (sink->packer == 0)
-    position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group)
+    position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group
+                               - (hr_wrong (HR_WRONG_SURVIVORS) ? count_holes (buffer) : 0))
                               / shard->group);
   else if (buffer->flags & HR_BUFFER_BLOCK_END)
     position->step++;
@@ -263,6 +278,8 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   g_autoptr (JsonNode) root = NULL;
   HrPlanStart start;
 
+  if (hr_wrong (HR_WRONG_CURSOR) && position.step > 0)
+    position.step--;
   hr_plan_find_start (source->plan, (guint)position.epoch,
                       position.step * (gint64)hr_shard_step_size (shard), &start);
   normalize (&position, shard, start.n_lines);

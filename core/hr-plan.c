@@ -2,6 +2,7 @@
 #include "hr-plan-private.h"
 #include "hr-error.h"
 #include "hr-permute.h"
+#include "hr-rules.h"
 #include "hr-sync.h"
 #include <string.h>
 
@@ -298,7 +299,7 @@ void
 hr_plan_set_start (HrPlan *plan, const HrPlanStart *start)
 {
   plan->epoch = start->epoch;
-  plan->start = (guint64)start->place;
+  plan->start = hr_wrong (HR_WRONG_NO_START) ? (guint64)start->first : (guint64)start->place;
   plan->unit = start->unit;
   plan->unit_byte = start->byte;
   plan->n_found = (guint64)start->first;

@@ -22,7 +22,11 @@ typedef enum {
   HR_WRONG_NUMBER_ORDER,       /* costs change nothing */
   HR_WRONG_ROWS_ARE_GROUPS,    /* behind a packer, steps are counted as if they were groups */
   HR_WRONG_EMPTY_BLOCK,        /* a block that makes no row releases nothing */
-  HR_WRONG_BLOCK_OF_ROWS       /* all rows of the block in hand are granted over the budget */
+  HR_WRONG_BLOCK_OF_ROWS,      /* all rows of the block in hand are granted over the budget */
+  /* docs/resume.md; not for the stress, but for hr-verify */
+  HR_WRONG_CURSOR,    /* a checkpoint stands one step too early */
+  HR_WRONG_SURVIVORS, /* a checkpoint counts the samples that are left: a hole shifts it */
+  HR_WRONG_NO_START   /* a resumed run begins where the block does, not at its place */
 } HrWrongRule;
 
 #ifdef HR_RULES

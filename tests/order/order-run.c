@@ -2,9 +2,10 @@
  *
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
  * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
- * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}}. A line out: {"error", "steps": [[epoch, place,
- * number, digest, [member …]] …], "checkpoint", "checkpoints": [of messages], "skipped": n}. A
- * member is [key, byte, line, place, digest], the digest null for holes, the key for padding. */
+ * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}}. A line out:
+ * {"error", "steps": [[epoch, place, number, digest, [member …]] …], "checkpoint", "checkpoints":
+ * [of messages], "skipped": n}. A member is [key, byte, line, place, digest], the digest null for
+ * holes, the key for padding. */
 #include "headrace.h"
 #include <stdio.h>
 #include <string.h>

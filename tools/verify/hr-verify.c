@@ -11,6 +11,8 @@ static const struct {
   int (*run) (int argc, char **argv);
 } commands[] = {
   { "parity", "compare samples of a pipeline with Hugging Face's processor", verify_parity },
+  { "resume", "cut a pipeline's run, go on, and compare with the uninterrupted run",
+    verify_resume },
 };
 
 static int

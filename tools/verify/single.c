@@ -67,12 +67,38 @@ copy_settings (HrPipeline *from, HrPipeline *to)
   }
 }
 
+static HrPipeline *
+end_in_appsink (HrPipeline *pipeline, GString *text, GError **error)
+{
+  HrPipeline *pulled;
+
+  g_string_append (text, "appsink");
+  pulled = hr_parse_launch (text->str, error);
+  if (pulled != NULL)
+    copy_settings (pipeline, pulled);
+  return pulled;
+}
+
+HrPipeline *
+verify_pulled (HrPipeline *pipeline, GError **error)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+
+  if (!is_straight (pipeline, error))
+    return NULL;
+  for (guint i = 0; i + 1 < hr_pipeline_get_n_elements (pipeline); i++) {
+    g_autofree char *words = hr_element_to_string (hr_pipeline_get_nth_element (pipeline, i));
+
+    g_string_append_printf (text, "%s ! ", words);
+  }
+  return end_in_appsink (pipeline, text, error);
+}
+
 HrPipeline *
 verify_single (HrPipeline *pipeline, GError **error)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   gboolean resized = FALSE, patches = FALSE;
-  HrPipeline *single;
 
   if (!is_straight (pipeline, error))
     return NULL;
@@ -90,11 +116,7 @@ verify_single (HrPipeline *pipeline, GError **error)
   }
   if (resized && !patches)
     g_string_append (text, "patchify dtype=uint8 ! ");
-  g_string_append (text, "appsink");
-  single = hr_parse_launch (text->str, error);
-  if (single != NULL)
-    copy_settings (pipeline, single);
-  return single;
+  return end_in_appsink (pipeline, text, error);
 }
 
 /* ---- as JSON ---- */

@@ -15,5 +15,14 @@
  */
 HrPipeline *verify_single (HrPipeline *pipeline, GError **error);
 
+/**
+ * verify_pulled:
+ *
+ * The same elements with the same settings, but with `appsink` for the end.
+ *
+ * Returns: (transfer full) (nullable): the new pipeline
+ */
+HrPipeline *verify_pulled (HrPipeline *pipeline, GError **error);
+
 /* [{"factory", "name", "properties": {…}}] of all elements; (transfer full) */
 JsonNode *verify_describe (HrPipeline *pipeline);

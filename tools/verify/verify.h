@@ -6,3 +6,4 @@ enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* each gets the words behind its name, argv[0] being "hr-verify NAME", and gives the exit status */
 int verify_parity (int argc, char **argv);
+int verify_resume (int argc, char **argv);
