@@ -202,6 +202,7 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
   for (guint i = 0; i < read->wanted->len; i++) {
     const HrWanted *wanted = &g_array_index (read->wanted, HrWanted, i);
     const FoundLine *line;
+    FoundLine numbered;
 
     if (wanted->extent == HR_NO_EXTENT) {
       row_queue_add_padding (source->ready, read->epoch, wanted->place);
@@ -217,7 +218,9 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
                    hr_plan_get_object (get_plan (source), extent->object)->uri, wanted->byte);
       return FALSE;
     }
-    row_queue_add (source->ready, line, read->epoch, wanted->place);
+    numbered = *line; /* who begins inside an object cannot count its lines */
+    numbered.line = wanted->line;
+    row_queue_add (source->ready, &numbered, read->epoch, wanted->place);
   }
   row_queue_set_complete (source->ready, G_MAXINT64);
   return TRUE;
