@@ -170,7 +170,7 @@ static HrPatchKernel
 choose_kernel (void)
 {
 #ifdef HR_HAVE_X86
-  if (hr_kernels ()[0] != &hr_kernel_baseline) /* all others have AVX2 */
+  if (hr_kernels ()[0] == &hr_kernel_avx2 || hr_kernels ()[0] == &hr_kernel_avx512)
     return hr_patch_avx2;
 #endif
   return plain;

@@ -1,8 +1,8 @@
 /* resample-avx2.c: inner loops for processors with AVX2
  *
- * A weight of 24 bits is split into a low half of 16 bits with its sign and what is left above it,
- * so that vpmaddwd does two taps at once: sum = low + (high << 16), exact modulo 2^32. */
+ * vpmaddwd does two taps at once, with the low and the high halves of their weights. */
 #include "resample-kernel.h"
+#include "resample-pairs.h"
 #include <immintrin.h>
 #include <string.h>
 
@@ -16,24 +16,6 @@ static gboolean
 usable (const HrAxis *axis)
 {
   return axis->fits;
-}
-
-static gint32
-pair (gint32 first, gint32 second)
-{
-  return (gint32)((guint32)(guint16)first | (guint32)second << 16);
-}
-
-static gint32
-low_half (gint32 weight)
-{
-  return (gint16)weight;
-}
-
-static gint32
-high_half (gint32 weight)
-{
-  return (weight - (gint16)weight) >> 16;
 }
 
 /* ---- across: two output pixels at once, one in each half of a register ---- */
@@ -62,9 +44,10 @@ pack_horizontal (HrAxis *axis)
              second = b < axis->max_taps ? weights[b] : 0;
       gint32 *to = packed + ((gsize)(x / 2) * pairs + p) * 16 + x % 2 * 4;
       /* by hand: gcc 12 at -O3 vectorises the loop wrongly, with the taps that follow */
-      _mm_storeu_si128 ((__m128i *)to, _mm_set1_epi32 (pair (low_half (first), low_half (second))));
+      _mm_storeu_si128 ((__m128i *)to,
+                        _mm_set1_epi32 (hr_pair (hr_low_half (first), hr_low_half (second))));
       _mm_storeu_si128 ((__m128i *)(to + 8),
-                        _mm_set1_epi32 (pair (high_half (first), high_half (second))));
+                        _mm_set1_epi32 (hr_pair (hr_high_half (first), hr_high_half (second))));
     }
   axis->packed = packed;
 }
@@ -175,23 +158,6 @@ horizontal (const HrAxis *axis, guint n, const guint8 *const *in, guint8 *const 
 
 /* ---- down: 32 bytes at once ---- */
 
-/* per output: per pair of rows low and high halves */
-static void
-pack_vertical (HrAxis *axis)
-{
-  guint pairs = (axis->max_taps + 1) / 2;
-  gint32 *packed = g_new0 (gint32, (gsize)axis->out * pairs * 2);
-  for (guint y = 0; y < axis->out; y++)
-    for (guint p = 0; p < pairs; p++) {
-      const gint32 *weights = axis->weights + (gsize)y * axis->max_taps;
-      gint32 first = weights[p * 2], second = p * 2 + 1 < axis->max_taps ? weights[p * 2 + 1] : 0;
-      gint32 *to = packed + ((gsize)y * pairs + p) * 2;
-      to[0] = pair (low_half (first), low_half (second));
-      to[1] = pair (high_half (first), high_half (second));
-    }
-  axis->packed = packed;
-}
-
 static inline __m256i
 finish (__m256i low, __m256i high, __m128i precision)
 {
@@ -201,8 +167,8 @@ finish (__m256i low, __m256i high, __m128i precision)
 static void
 vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_bytes, guint8 *out)
 {
-  guint count = axis->count[index], all_pairs = (axis->max_taps + 1) / 2, pairs = (count + 1) / 2;
-  const gint32 *weights = (const gint32 *)axis->packed + (gsize)index * all_pairs * 2;
+  guint count = axis->count[index], pairs = (count + 1) / 2;
+  const gint32 *weights = hr_pairs_of (axis, index);
   const __m256i round = _mm256_set1_epi32 (1 << (axis->precision - 1));
   const __m256i zero = _mm256_setzero_si256 ();
   const __m128i precision = _mm_cvtsi32_si128 (axis->precision);
@@ -246,6 +212,6 @@ const HrKernel hr_kernel_avx2 = {
   .usable_vertically = usable,
   .pack_horizontal = pack_horizontal,
   .horizontal = horizontal,
-  .pack_vertical = pack_vertical,
+  .pack_vertical = hr_pairs_pack,
   .vertical = vertical,
 };
