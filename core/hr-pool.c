@@ -6,6 +6,8 @@
 
 #define ALIGNMENT 64
 #define N_CLASSES (4 * 64)
+/* from here on a block has address space for twice its bytes */
+#define LARGE (1u << 20)
 
 /* lies at the start of an idle block */
 typedef struct _Idle Idle;
@@ -14,6 +16,7 @@ struct _Idle {
   Idle *newer, *older; /* of all */
   guint class;
   gsize capacity;
+  gsize touched; /* bytes of it that were ever used: the rest costs address space alone */
 };
 
 typedef struct {
@@ -26,7 +29,9 @@ typedef struct {
 } Pool;
 
 /* Four classes an octave: at most a quarter of a block is unused, and images of about one size
- * share a class. Gives the class's size in *@capacity, 0 if no block can be that large. */
+ * share a class. Large blocks have one an octave, so that batches of any size recycle the same few:
+ * memory that was never written is not there. Gives the class's size in *@capacity, 0 if no block
+ * can be that large. */
 static guint
 size_class (gsize size, gsize *capacity)
 {
@@ -38,6 +43,8 @@ size_class (gsize size, gsize *capacity)
     *capacity = 0;
     return 0;
   }
+  if (size > LARGE)
+    size = (gsize)1 << (64 - __builtin_clzll (size - 1));
   /* size is in (4 << shift, 8 << shift] once it is counted in steps of 1 << shift */
   shift = 61 - __builtin_clzll (size - 1);
   steps = (size + ((gsize)1 << shift) - 1) >> shift;
@@ -53,7 +60,7 @@ idle_remove (Pool *pool, Idle *idle)
     idle->next->prev = idle->prev;
   *(idle->newer != NULL ? &idle->newer->older : &pool->newest) = idle->older;
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle->newer;
-  pool->idle -= idle->capacity;
+  pool->idle -= idle->touched;
 }
 
 static void
@@ -68,7 +75,20 @@ idle_add (Pool *pool, Idle *idle)
   idle->older = pool->newest;
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle;
   pool->newest = idle;
-  pool->idle += idle->capacity;
+  pool->idle += idle->touched;
+}
+
+/* A block of the next class is warm too, which matters more than a quarter of its size; of large
+ * ones the next class is the next octave. */
+static Idle *
+find_idle (Pool *pool, guint class, gsize capacity)
+{
+  guint last = MIN (class + (capacity > LARGE ? 4 : 1), N_CLASSES - 1);
+
+  for (guint c = class; c <= last; c++)
+    if (pool->classes[c] != NULL)
+      return pool->classes[c];
+  return NULL;
 }
 
 static gboolean
@@ -81,9 +101,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
 
   if (capacity > 0) {
     hr_mutex_lock (&pool->lock);
-    /* a block of the next class is warm too, which matters more than a quarter of its size */
-    for (guint c = class; c <= class + 1 && c < N_CLASSES && idle == NULL; c++)
-      idle = pool->classes[c];
+    idle = find_idle (pool, class, capacity);
     if (idle != NULL)
       idle_remove (pool, idle);
     hr_mutex_unlock (&pool->lock);
@@ -91,7 +109,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
   if (idle != NULL) {
     memory->data = (guint8 *)idle;
     memory->capacity = idle->capacity;
-    memory->handle = idle->class;
+    memory->handle = MAX (idle->touched, size);
     return TRUE;
   }
   memory->data = capacity > 0 ? aligned_alloc (ALIGNMENT, capacity) : NULL;
@@ -101,7 +119,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
     return FALSE;
   }
   memory->capacity = capacity;
-  memory->handle = class;
+  memory->handle = size;
   return TRUE;
 }
 
@@ -112,12 +130,13 @@ pool_free (HrAllocator *allocator, HrMemory *memory)
   Idle *idle = (Idle *)memory->data;
   Idle *surplus = NULL;
 
-  idle->capacity = memory->capacity;
-  idle->class = memory->handle;
+  idle->class = size_class (memory->capacity, &idle->capacity);
+  idle->touched = memory->handle;
   hr_mutex_lock (&pool->lock);
   idle_add (pool, idle);
-  /* the oldest go, of whatever class: when the sizes in use change, the pool follows */
-  while (pool->idle > pool->max_idle) {
+  /* the oldest go, of whatever class: when the sizes in use change, the pool follows. One that is
+   * larger than the bound stays alone: to fault it in again would cost more than all else. */
+  while (pool->idle > pool->max_idle && (pool->oldest != pool->newest || pool->max_idle == 0)) {
     Idle *oldest = pool->oldest;
 
     idle_remove (pool, oldest);
@@ -148,10 +167,12 @@ pool_finalize (HrAllocator *allocator)
 
 /**
  * hr_allocator_pool_new: (skip)
- * @max_idle: most bytes of free blocks it keeps
+ * @max_idle: most bytes of free blocks it keeps; a single larger block is kept, too, unless it is 0
  *
  * An allocator for blocks that are written once and live shortly. Its blocks are aligned to 64
- * bytes and up to a quarter (rarely a half) larger than asked for. It dies with its last block.
+ * bytes and up to a quarter (rarely a half) larger than asked for; those of more than 1 MiB have
+ * address space for up to twice as much, of which only what is written becomes memory. It dies with
+ * its last block.
  *
  * Returns: (transfer full): a pool; thread safe
  */

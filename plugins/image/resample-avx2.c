@@ -9,7 +9,8 @@
 static gboolean
 supported (void)
 {
-  return __builtin_cpu_supports ("avx2");
+  /* all that have it have F16C as well, which patches need; a hypervisor may hide it */
+  return __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("f16c");
 }
 
 static gboolean
