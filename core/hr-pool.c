@@ -8,6 +8,9 @@
 #define N_CLASSES (4 * 64)
 /* from here on a block has address space for twice its bytes */
 #define LARGE (1u << 20)
+/* so many idle blocks may exceed the bound: batches under way, of one that is written in parallel
+ */
+#define FEW 3
 
 /* lies at the start of an idle block */
 typedef struct _Idle Idle;
@@ -23,7 +26,8 @@ typedef struct {
   HrAllocator parent;
   HrMutex lock;
   gsize max_idle;
-  gsize idle;
+  gsize idle; /* bytes */
+  guint n_idle;
   Idle *classes[N_CLASSES];
   Idle *newest, *oldest;
 } Pool;
@@ -61,6 +65,7 @@ idle_remove (Pool *pool, Idle *idle)
   *(idle->newer != NULL ? &idle->newer->older : &pool->newest) = idle->older;
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle->newer;
   pool->idle -= idle->touched;
+  pool->n_idle--;
 }
 
 static void
@@ -76,6 +81,7 @@ idle_add (Pool *pool, Idle *idle)
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle;
   pool->newest = idle;
   pool->idle += idle->touched;
+  pool->n_idle++;
 }
 
 /* A block of the next class is warm too, which matters more than a quarter of its size; of large
@@ -89,6 +95,13 @@ find_idle (Pool *pool, guint class, gsize capacity)
     if (pool->classes[c] != NULL)
       return pool->classes[c];
   return NULL;
+}
+
+/* what a block in use remembers */
+static guintptr
+to_handle (guint class, gsize touched)
+{
+  return touched * N_CLASSES + class;
 }
 
 static gboolean
@@ -109,7 +122,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
   if (idle != NULL) {
     memory->data = (guint8 *)idle;
     memory->capacity = idle->capacity;
-    memory->handle = MAX (idle->touched, size);
+    memory->handle = to_handle (idle->class, MAX (idle->touched, size));
     return TRUE;
   }
   memory->data = capacity > 0 ? aligned_alloc (ALIGNMENT, capacity) : NULL;
@@ -119,7 +132,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
     return FALSE;
   }
   memory->capacity = capacity;
-  memory->handle = size;
+  memory->handle = to_handle (class, size);
   return TRUE;
 }
 
@@ -130,13 +143,14 @@ pool_free (HrAllocator *allocator, HrMemory *memory)
   Idle *idle = (Idle *)memory->data;
   Idle *surplus = NULL;
 
-  idle->class = size_class (memory->capacity, &idle->capacity);
-  idle->touched = memory->handle;
+  idle->capacity = memory->capacity;
+  idle->class = memory->handle % N_CLASSES;
+  idle->touched = memory->handle / N_CLASSES;
   hr_mutex_lock (&pool->lock);
   idle_add (pool, idle);
-  /* the oldest go, of whatever class: when the sizes in use change, the pool follows. One that is
-   * larger than the bound stays alone: to fault it in again would cost more than all else. */
-  while (pool->idle > pool->max_idle && (pool->oldest != pool->newest || pool->max_idle == 0)) {
+  /* the oldest go, of whatever class: when the sizes in use change, the pool follows. A few that
+   * are larger than the bound stay: to fault them in again would cost more than all else. */
+  while (pool->idle > pool->max_idle && (pool->n_idle > FEW || pool->max_idle == 0)) {
     Idle *oldest = pool->oldest;
 
     idle_remove (pool, oldest);
@@ -167,7 +181,8 @@ pool_finalize (HrAllocator *allocator)
 
 /**
  * hr_allocator_pool_new: (skip)
- * @max_idle: most bytes of free blocks it keeps; a single larger block is kept, too, unless it is 0
+ * @max_idle: most bytes of free blocks it keeps; three blocks are kept even if they are larger,
+ *   unless it is 0
  *
  * An allocator for blocks that are written once and live shortly. Its blocks are aligned to 64
  * bytes and up to a quarter (rarely a half) larger than asked for; those of more than 1 MiB have

@@ -27,7 +27,7 @@ static const char *const truncated_names[] = { "error", "fill", NULL };
 static const HrProp props[] = {
   HR_PROP_ENUM (ImageDecode, exif, exif_names, 0,
                 "Turn images as their EXIF orientation says, or leave them as stored; imagefetch "
-                "tells sizes after orientation",
+                "before it tells sizes accordingly",
                 .flags = HR_PROP_STREAM),
   HR_PROP_ENUM (ImageDecode, alpha, alpha_names, 0,
                 "Compose transparency on white, or drop it and take the colours behind it",
