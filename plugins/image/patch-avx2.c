@@ -34,20 +34,33 @@ channel_of (const guint8 *pixels, int channel)
   return _mm_or_si128 (first, _mm_or_si128 (second, third));
 }
 
+/* how the numbers of a channel are calculated; a copy, since no store can change it */
+typedef struct {
+  HrPatchForm form;
+  __m256 minus, by, head, tail;
+} Numbers;
+
+static inline Numbers
+get_numbers (const HrPatchTable *table, HrPatchForm form, int channel)
+{
+  return (Numbers){ form, _mm256_set1_ps (table->minus[channel]),
+                    _mm256_set1_ps (table->by[channel]), _mm256_set1_ps (table->head[channel]),
+                    _mm256_set1_ps (table->tail[channel]) };
+}
+
 /* the first 8 bytes of a channel as numbers */
 static inline __m256
-normalize (const HrPatchTable *table, int channel, __m128i bytes)
+normalize (const Numbers *numbers, __m128i bytes)
 {
-  __m256 difference = _mm256_sub_ps (_mm256_cvtepi32_ps (_mm256_cvtepu8_epi32 (bytes)),
-                                     _mm256_set1_ps (table->minus[channel]));
-  __m256 head = _mm256_set1_ps (table->head[channel]);
+  __m256 difference =
+      _mm256_sub_ps (_mm256_cvtepi32_ps (_mm256_cvtepu8_epi32 (bytes)), numbers->minus);
 
-  if (table->form == HR_PATCH_OVER)
-    return _mm256_div_ps (difference, _mm256_set1_ps (table->by[channel]));
-  if (table->form == HR_PATCH_TWICE)
-    return _mm256_add_ps (_mm256_mul_ps (difference, head),
-                          _mm256_mul_ps (difference, _mm256_set1_ps (table->tail[channel])));
-  return _mm256_mul_ps (difference, head);
+  if (numbers->form == HR_PATCH_OVER)
+    return _mm256_div_ps (difference, numbers->by);
+  if (numbers->form == HR_PATCH_TWICE)
+    return _mm256_add_ps (_mm256_mul_ps (difference, numbers->head),
+                          _mm256_mul_ps (difference, numbers->tail));
+  return _mm256_mul_ps (difference, numbers->head);
 }
 
 /* bfloat16, to nearest, ties to even; in the low halves */
@@ -73,9 +86,9 @@ to_halves (HrPatchType type, __m256 first, __m256 second)
 }
 
 static inline void
-put (const HrPatchJob *job, void *into, __m256i value)
+put (gboolean stream, void *into, __m256i value)
 {
-  if (job->stream)
+  if (stream)
     _mm256_stream_si256 (into, value);
   else
     _mm256_storeu_si256 (into, value);
@@ -83,44 +96,72 @@ put (const HrPatchJob *job, void *into, __m256i value)
 
 /* ---- 16 pixels a side, two rows at once: whole cache lines ---- */
 
-static inline void
-put_rows (const HrPatchJob *job, int channel, __m128i above, __m128i below, guint8 *at, gsize plane)
+/* how many registers the two rows are */
+static inline int
+get_rows (const Numbers *numbers, HrPatchType type, __m128i above, __m128i below, __m256i *rows)
 {
-  const HrPatchTable *table = job->table;
   const __m128i bytes[4] = { above, _mm_srli_si128 (above, 8), below, _mm_srli_si128 (below, 8) };
-  __m256i rows[4];
-  int n;
 
-  if (table->type == HR_PATCH_UINT8) {
+  if (type == HR_PATCH_UINT8) {
     rows[0] = _mm256_set_m128i (below, above);
-    n = 1;
-  } else if (table->type == HR_PATCH_FLOAT32) {
-    for (n = 0; n < 4; n++)
-      rows[n] = _mm256_castps_si256 (normalize (table, channel, bytes[n]));
-  } else {
-    for (n = 0; n < 2; n++)
-      rows[n] = to_halves (table->type, normalize (table, channel, bytes[2 * n]),
-                           normalize (table, channel, bytes[2 * n + 1]));
+    return 1;
   }
-  for (guint t = 0; t < job->shape->temporal; t++, at += plane)
-    for (int i = 0; i < n; i++)
-      put (job, at + 32 * i, rows[i]);
+  if (type == HR_PATCH_FLOAT32) {
+    for (int i = 0; i < 4; i++)
+      rows[i] = _mm256_castps_si256 (normalize (numbers, bytes[i]));
+    return 4;
+  }
+  for (int i = 0; i < 2; i++)
+    rows[i] =
+        to_halves (type, normalize (numbers, bytes[2 * i]), normalize (numbers, bytes[2 * i + 1]));
+  return 2;
 }
 
-static void
-write_16 (const HrPatchJob *job, const guint8 *p, guint8 *at)
+/* @type and @form are constants where it is called, so that nothing is asked in the loop */
+static inline __attribute__ ((always_inline)) void
+write_16 (const HrPatchJob *job, const guint8 *p, guint8 *at, HrPatchType type, HrPatchForm form)
 {
-  gsize line = PIXELS * hr_patch_type_size (job->table->type), plane = PIXELS * line;
+  const guint temporal = job->shape->temporal;
+  const gsize line = PIXELS * hr_patch_type_size (type), plane = PIXELS * line;
+  /* half a line does not pay */
+  const gboolean stream = job->stream && type != HR_PATCH_UINT8;
+  const Numbers numbers[3] = { get_numbers (job->table, form, 0), get_numbers (job->table, form, 1),
+                               get_numbers (job->table, form, 2) };
 
   for (int y = 0; y < PIXELS; y += 2, p += 2 * job->stride, at += 2 * line) {
     guint8 copies[2][HR_PATCH_LINE];
     const guint8 *above = hr_patch_line (job, p, HR_PATCH_LINE, copies[0]);
     const guint8 *below = hr_patch_line (job, p + job->stride, HR_PATCH_LINE, copies[1]);
 
-    for (int channel = 0; channel < 3; channel++)
-      put_rows (job, channel, channel_of (above, channel), channel_of (below, channel),
-                at + channel * job->shape->temporal * plane, plane);
+    for (int channel = 0; channel < 3; channel++) {
+      guint8 *to = at + channel * temporal * plane;
+      __m256i rows[4];
+      int n = get_rows (&numbers[channel], type, channel_of (above, channel),
+                        channel_of (below, channel), rows);
+
+      for (guint t = 0; t < temporal; t++, to += plane)
+        for (int i = 0; i < n; i++)
+          put (stream, to + 32 * i, rows[i]);
+    }
   }
+}
+
+static void
+write_any_16 (const HrPatchJob *job, const guint8 *p, guint8 *at)
+{
+  HrPatchType type = job->table->type;
+  HrPatchForm form = job->table->form;
+
+  if (type == HR_PATCH_FLOAT32 && form == HR_PATCH_TWICE)
+    write_16 (job, p, at, HR_PATCH_FLOAT32, HR_PATCH_TWICE);
+  else if (type == HR_PATCH_BFLOAT16 && form == HR_PATCH_TIMES)
+    write_16 (job, p, at, HR_PATCH_BFLOAT16, HR_PATCH_TIMES);
+  else if (type == HR_PATCH_FLOAT16 && form == HR_PATCH_TIMES)
+    write_16 (job, p, at, HR_PATCH_FLOAT16, HR_PATCH_TIMES);
+  else if (type == HR_PATCH_UINT8)
+    write_16 (job, p, at, HR_PATCH_UINT8, HR_PATCH_LOOK_UP);
+  else
+    write_16 (job, p, at, type, form);
 }
 
 /* ---- 8 to 15: the last 8 numbers overlap the first ---- */
@@ -129,6 +170,7 @@ static inline void
 put_row (const HrPatchJob *job, int channel, __m128i bytes, guint8 *at, gsize plane)
 {
   const HrPatchTable *table = job->table;
+  const Numbers numbers = get_numbers (table, table->form, channel);
   gsize width = hr_patch_type_size (table->type), last = job->shape->size - 8;
   guint8 all[PIXELS];
   __m128i end;
@@ -142,11 +184,11 @@ put_row (const HrPatchJob *job, int channel, __m128i bytes, guint8 *at, gsize pl
       _mm_storel_epi64 ((__m128i *)at, bytes);
       _mm_storel_epi64 ((__m128i *)to, end);
     } else if (table->type == HR_PATCH_FLOAT32) {
-      _mm256_storeu_ps ((float *)at, normalize (table, channel, bytes));
-      _mm256_storeu_ps ((float *)to, normalize (table, channel, end));
+      _mm256_storeu_ps ((float *)at, normalize (&numbers, bytes));
+      _mm256_storeu_ps ((float *)to, normalize (&numbers, end));
     } else {
-      __m256i both = to_halves (table->type, normalize (table, channel, bytes),
-                                normalize (table, channel, end));
+      __m256i both =
+          to_halves (table->type, normalize (&numbers, bytes), normalize (&numbers, end));
 
       _mm_storeu_si128 ((__m128i *)at, _mm256_castsi256_si128 (both));
       _mm_storeu_si128 ((__m128i *)to, _mm256_extracti128_si256 (both, 1));
@@ -176,7 +218,7 @@ hr_patch_avx2 (const HrPatchJob *job, const guint8 *p, gpointer into)
       || (job->table->type != HR_PATCH_UINT8 && job->table->form == HR_PATCH_LOOK_UP))
     return FALSE;
   if (job->shape->size == PIXELS)
-    write_16 (job, p, into);
+    write_any_16 (job, p, into);
   else
     write_fewer (job, p, into);
   return TRUE;

@@ -1,14 +1,18 @@
 /* resample-avx2.c: inner loops for processors with AVX2
  *
  * Down, vpmaddwd does two taps at once, with the low and the high halves of their weights. */
+#include <cpuid.h>
 #include <immintrin.h>
 #include "resample-turned.h"
 
 static gboolean
 supported (void)
 {
-  /* all that have it have F16C as well, which patches need; a hypervisor may hide it */
-  return __builtin_cpu_supports ("avx2") && __builtin_cpu_supports ("f16c");
+  guint a, b, c, d;
+
+  /* all that have it have F16C as well, which patches need; but a hypervisor may hide it, and not
+   * every compiler knows its name */
+  return __builtin_cpu_supports ("avx2") && __get_cpuid (1, &a, &b, &c, &d) && (c & bit_F16C) != 0;
 }
 
 static gboolean

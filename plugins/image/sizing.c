@@ -39,6 +39,12 @@ find_first (HrElement *element, const char *property)
   return find_property (element, property) != NULL ? element : NULL;
 }
 
+gboolean
+hr_sizing_decides (HrElement *element)
+{
+  return find_property (element, "min-pixels") != NULL;
+}
+
 HrElement *
 hr_sizing_find_first (HrElement *element)
 {

@@ -67,6 +67,9 @@ gboolean hr_sizing_check_place (HrElement *element, GError **error);
  */
 HrElement *hr_sizing_find_first (HrElement *element);
 
+/* whether it does so where nobody before it has */
+gboolean hr_sizing_decides (HrElement *element);
+
 /* the value of patch-size or another whole number as the first element before @element has it that
  * has it at all, or @element itself */
 guint64 hr_sizing_get_uint (HrElement *element, const char *property);
