@@ -24,7 +24,6 @@ THREADS = int(sys.argv[2])
 FILES = pathlib.Path(sys.argv[3]).read_text(encoding="utf-8").split("\n")
 WORK = pathlib.Path(sys.argv[4])
 BATCHES = [FILES[at:at + rules.BATCH] for at in range(0, len(FILES), rules.BATCH)]
-NO_EXIF = "does not apply EXIF orientation"
 
 
 def versions(*names):
@@ -141,7 +140,7 @@ def webdataset():
     loader = wds.WebLoader(data, batch_size=None, num_workers=THREADS, persistent_workers=True)
     return (lambda: iter(loader), versions("webdataset", "torch", "transformers"),
             f"WebLoader num_workers={THREADS} persistent_workers, {THREADS} shards, decode(pilrgb), the torchvision "
-            f"processor on a batch; {NO_EXIF}")
+            f"processor on a batch")
 
 
 # ---- loaders with decoders of their own
@@ -172,7 +171,7 @@ def spdl(own):
             yield from pipeline
     rest = "its filter resizes, patches by NumPy" if own else "the torchvision processor on a batch"
     return (batches, versions("spdl", *([] if own else ["transformers"])),
-            f"Pipeline of {THREADS} threads, spdl.io decodes, {rest}; {NO_EXIF}")
+            f"Pipeline of {THREADS} threads, spdl.io decodes, {rest}")
 
 
 def dali():
@@ -187,31 +186,32 @@ def dali():
     pipeline = define()
     pipeline.build()
 
-    def size(data):
-        from PIL import Image
-        image = Image.open(io.BytesIO(data))
-        turned = image.getexif().get(0x112, 1) >= 5
-        return rules.smart_resize(*(image.size if turned else image.size[::-1]))
-
     def to_rows(planes):
         c, h, w = planes.shape
         p = planes.reshape(3, h // 32, 2, 16, w // 32, 2, 16).transpose(1, 4, 2, 5, 0, 3, 6)[:, :, :, :, :, None]
         return numpy.broadcast_to(p, p.shape[:5] + (rules.TEMPORAL, 16, 16)).reshape(-1, rules.COLUMNS)
 
     def feed(batch):
+        from PIL import Image
         data = [numpy.fromfile(path, numpy.uint8) for path in batch]
+        sizes = [rules.smart_resize(*Image.open(path).size[::-1]) for path in batch]
         pipeline.feed_input("data", data)
-        pipeline.feed_input("sizes", [numpy.array(size(d.tobytes()), numpy.float32) for d in data])
+        pipeline.feed_input("sizes", [numpy.array(size, numpy.float32) for size in sizes])
+        pipeline.schedule_run()
 
     def batches():
-        fed = 0
-        for number, batch in enumerate(BATCHES):
-            while fed < min(number + 2, len(BATCHES)):
-                feed(BATCHES[fed])
-                fed += 1
-            out, = pipeline.run()
+        ahead = iter(BATCHES)
+        for batch in [next(ahead), next(ahead, None)]:
+            if batch:
+                feed(batch)
+        for batch in BATCHES:
+            out, = pipeline.share_outputs()
             rows = [to_rows(numpy.asarray(out[i])) for i in range(len(batch))]
             yield numpy.concatenate(rows), [len(r) for r in rows]
+            pipeline.release_outputs()
+            following = next(ahead, None)
+            if following:
+                feed(following)
     return (batches, versions("nvidia-dali-cuda130"),
             f"processor only, num_threads={THREADS} prefetch_queue_depth=2, decoders.image, resize cubic antialias, "
             "crop_mirror_normalize, patches by NumPy")
@@ -223,7 +223,7 @@ def pyvips():
     vips.vips_lib.vips_concurrency_set(1)
 
     def load(path):
-        image = vips.Image.new_from_file(path, access="sequential").autorot()
+        image = vips.Image.new_from_file(path, access="sequential")
         h, w = rules.smart_resize(image.height, image.width)
         if image.interpretation != "srgb":
             image = image.colourspace("srgb")
@@ -246,7 +246,7 @@ def simplejpeg_opencv():
         return cv2.resize(image, (w, h), interpolation=kind)
     return (lambda: in_threads(lambda batch: concatenate([load(path) for path in batch])),
             versions("simplejpeg", "opencv-python-headless"),
-            f"{THREADS} threads over batches, INTER_AREA to shrink and INTER_CUBIC to enlarge, patches by NumPy; {NO_EXIF}")
+            f"{THREADS} threads over batches, INTER_AREA to shrink and INTER_CUBIC to enlarge, patches by NumPy")
 
 
 def hf_processors_rs():

@@ -16,12 +16,13 @@ import image_rules as rules
 
 def work(path):
     with Image.open(path) as image:
+        upright = image.getexif().get(0x112, 1) == 1
         image = ImageOps.exif_transpose(image).convert("RGB")
     h, w = rules.smart_resize(image.height, image.width)
     pixels = numpy.asarray(image.resize((w, h), Image.Resampling.BICUBIC))
     levels = rules.to_levels(pixels)
     values = rules.TABLES["torchvision"]
-    return {"height": h, "width": w, "pixels": rules.digest(pixels), "levels": rules.digest(levels),
+    return {"height": h, "width": w, "upright": upright, "pixels": rules.digest(pixels), "levels": rules.digest(levels),
             "float32": rules.digest(values[levels]), "bfloat16": rules.digest(rules.to_bfloat16(values)[levels]),
             "float16": rules.digest(values.astype(numpy.float16)[levels])}
 
