@@ -176,10 +176,17 @@ def spdl(own):
 
 def dali():
     from nvidia.dali import fn, pipeline_def, types
+    from PIL import Image
+
+    def source():
+        while True:  # it reads ahead, into the next round as well
+            for batch in BATCHES:
+                sizes = [rules.smart_resize(*Image.open(path).size[::-1]) for path in batch]
+                yield [numpy.fromfile(path, numpy.uint8) for path in batch], [numpy.array(s, numpy.float32) for s in sizes]
 
     @pipeline_def(batch_size=rules.BATCH, num_threads=THREADS, device_id=None, prefetch_queue_depth=2)
     def define():
-        data, sizes = fn.external_source(name="data"), fn.external_source(name="sizes")
+        data, sizes = fn.external_source(source=source(), num_outputs=2)
         image = fn.decoders.image(data, device="cpu", output_type=types.RGB)
         image = fn.resize(image, size=sizes, interp_type=types.INTERP_CUBIC, antialias=True)
         return fn.crop_mirror_normalize(image, dtype=types.FLOAT, output_layout="CHW", mean=[127.5] * 3, std=[127.5] * 3)
@@ -191,27 +198,11 @@ def dali():
         p = planes.reshape(3, h // 32, 2, 16, w // 32, 2, 16).transpose(1, 4, 2, 5, 0, 3, 6)[:, :, :, :, :, None]
         return numpy.broadcast_to(p, p.shape[:5] + (rules.TEMPORAL, 16, 16)).reshape(-1, rules.COLUMNS)
 
-    def feed(batch):
-        from PIL import Image
-        data = [numpy.fromfile(path, numpy.uint8) for path in batch]
-        sizes = [rules.smart_resize(*Image.open(path).size[::-1]) for path in batch]
-        pipeline.feed_input("data", data)
-        pipeline.feed_input("sizes", [numpy.array(size, numpy.float32) for size in sizes])
-        pipeline.schedule_run()
-
     def batches():
-        ahead = iter(BATCHES)
-        for batch in [next(ahead), next(ahead, None)]:
-            if batch:
-                feed(batch)
         for batch in BATCHES:
-            out, = pipeline.share_outputs()
+            out, = pipeline.run()
             rows = [to_rows(numpy.asarray(out[i])) for i in range(len(batch))]
             yield numpy.concatenate(rows), [len(r) for r in rows]
-            pipeline.release_outputs()
-            following = next(ahead, None)
-            if following:
-                feed(following)
     return (batches, versions("nvidia-dali-cuda130"),
             f"processor only, num_threads={THREADS} prefetch_queue_depth=2, decoders.image, resize cubic antialias, "
             "crop_mirror_normalize, patches by NumPy")
