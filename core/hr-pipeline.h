@@ -57,6 +57,9 @@ guint hr_pipeline_get_n_elements (HrPipeline *pipeline);
  */
 HrElement *hr_pipeline_get_nth_element (HrPipeline *pipeline, guint index);
 
+/* an element as the canonical text has it, without its name and its links; (transfer full) */
+char *hr_element_to_string (HrElement *element);
+
 /**
  * hr_element_set_from_string:
  *

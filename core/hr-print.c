@@ -129,15 +129,15 @@ choose_pads (Printer *p)
 /* ---- text ---- */
 
 static void
-add_word (Printer *p, const char *word)
+add_word (GString *text, const char *word)
 {
-  if (p->text->len > 0)
-    g_string_append_c (p->text, ' ');
-  g_string_append (p->text, word);
+  if (text->len > 0)
+    g_string_append_c (text, ' ');
+  g_string_append (text, word);
 }
 
 static void
-add_setting (Printer *p, gconstpointer self, const HrProp *prop)
+add_setting (GString *text, gconstpointer self, const HrProp *prop)
 {
   g_autofree char *value = NULL;
   g_autofree char *quoted = NULL;
@@ -148,28 +148,35 @@ add_setting (Printer *p, gconstpointer self, const HrProp *prop)
   if (value == NULL && prop->type != HR_PROP_TYPE_STRV)
     return;
   quoted = hr_text_quote (value != NULL ? value : "");
-  add_word (p, hr_prop_name (prop));
-  g_string_append_printf (p->text, "=%s", quoted);
+  add_word (text, hr_prop_name (prop));
+  g_string_append_printf (text, "=%s", quoted);
 }
 
 static void
-add_element (Printer *p, guint index)
+add_element (GString *text, HrElement *element, gboolean named)
 {
-  HrElement *element = nth (p, index);
-
-  add_word (p, hr_element_get_factory (element));
-  if (p->named[index])
-    g_string_append_printf (p->text, " name=%s", hr_element_get_name (element));
+  add_word (text, hr_element_get_factory (element));
+  if (named)
+    g_string_append_printf (text, " name=%s", hr_element_get_name (element));
   for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
-    add_setting (p, element->self, prop);
+    add_setting (text, element->self, prop);
   for (const HrProp *prop = hr_common_props + 1; prop->field != NULL; prop++)
-    add_setting (p, &element->common, prop);
+    add_setting (text, &element->common, prop);
+}
+
+char *
+hr_element_to_string (HrElement *element)
+{
+  GString *text = g_string_new (NULL);
+
+  add_element (text, element, FALSE);
+  return g_string_free (text, FALSE);
 }
 
 static void
 add_reference (Printer *p, const HrElement *element, gboolean output, guint pad)
 {
-  add_word (p, hr_element_get_name ((HrElement *)element));
+  add_word (p->text, hr_element_get_name ((HrElement *)element));
   g_string_append_c (p->text, '.');
   if (output ? p->out_pads[element->index] : p->in_pads[element->index])
     g_string_append_printf (p->text, "%u", pad);
@@ -181,10 +188,10 @@ add_link_sign (Printer *p, HrLink *link)
 {
   GPtrArray *names = p->inserted != NULL ? g_hash_table_lookup (p->inserted, link) : NULL;
 
-  add_word (p, "!");
+  add_word (p->text, "!");
   for (guint i = 0; names != NULL && i < names->len; i++) {
-    add_word (p, g_ptr_array_index (names, i));
-    add_word (p, "!");
+    add_word (p->text, g_ptr_array_index (names, i));
+    add_word (p->text, "!");
   }
 }
 
@@ -224,7 +231,7 @@ hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
   order_links (&p);
   choose_pads (&p);
   for (const HrProp *prop = hr_pipeline_props; prop->field != NULL; prop++)
-    add_setting (&p, hr_pipeline_get_settings (pipeline), prop);
+    add_setting (p.text, hr_pipeline_get_settings (pipeline), prop);
   for (guint i = 0; i < p.n; i++) {
     const Printed *printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
 
@@ -234,7 +241,7 @@ hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
       add_link_sign (&p, printed->link);
       k++;
     }
-    add_element (&p, i);
+    add_element (p.text, nth (&p, i), p.named[i]);
     printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
     if (printed != NULL && printed->style == LINK_TAIL && printed->link->from->index == i) {
       add_link_sign (&p, printed->link);

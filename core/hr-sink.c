@@ -49,10 +49,13 @@ static void
 count_images (HrRun *run, const HrBuffer *buffer)
 {
   HrList *images = hr_buffer_get_list (buffer, "images");
+  HrTensor *grids = hr_buffer_get_tensor (buffer, "image_grid_thw");
   guint n = hr_buffer_get_n_members (buffer);
 
   if (images != NULL)
     hr_counter_add (&run->n_images, hr_list_get_length (images));
+  else if (grids != NULL && hr_tensor_get_n_dims (grids) > 0) /* they have become patches */
+    hr_counter_add (&run->n_images, hr_tensor_get_dim (grids, 0));
   if (n == 0 && !(buffer->flags & (HR_BUFFER_HOLE | HR_BUFFER_BATCH)))
     hr_counter_add (&run->n_samples, 1);
   for (guint i = 0; i < n; i++)

@@ -113,6 +113,16 @@ def test_plugins(installed):
         assert name in run(installed.bin / "hr-inspect", name, **installed.there)
 
 
+def test_verify(installed):
+    """hr-verify finds its Python program under the prefix, and says what it needs"""
+    name = [word for word in run(installed.bin / "hr-verify", "parity", "--help", **installed.there).split()
+            if word.endswith("requirements.txt")][0]
+    assert installed.prefix.resolve() in pathlib.Path(name).resolve().parents, name
+    assert (pathlib.Path(name).parent / "__main__.py").exists(), name
+    sources = sorted(p.name for p in (ROOT / "tools/verify/parity").glob("*.*"))
+    assert sorted(p.name for p in pathlib.Path(name).parent.iterdir() if p.is_file()) == sources
+
+
 def test_bindings(installed):
     """Python drives a pipeline through the installed typelib"""
     script = """

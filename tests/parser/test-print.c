@@ -287,6 +287,19 @@ test_round_trip (void)
   g_assert_cmpuint (longest, >=, 20);
 }
 
+/* one element: its settings, without its name and what it is linked to */
+static void
+test_element (void)
+{
+  g_autoptr (HrPipeline) pipeline =
+      parse ("fakesrc ! identity name=m mark='a b' on-error=skip ! fakesink");
+  g_autofree char *plain = hr_element_to_string (hr_pipeline_get_nth_element (pipeline, 0));
+  g_autofree char *set = hr_element_to_string (hr_pipeline_get_element (pipeline, "m"));
+
+  g_assert_cmpstr (plain, ==, "fakesrc");
+  g_assert_cmpstr (set, ==, "identity mark='a b' on-error=skip");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -295,5 +308,6 @@ main (int argc, char **argv)
   hr_registry_add (&hr_element_thing);
   g_test_add_func ("/print/canonical", test_canonical);
   g_test_add_func ("/print/round-trip", test_round_trip);
+  g_test_add_func ("/print/element", test_element);
   return g_test_run ();
 }

@@ -152,21 +152,6 @@ usage_error (const char *message)
 }
 
 static gboolean
-set_variables (GHashTable *variables)
-{
-  for (char **v = options.variables; v != NULL && *v != NULL; v++) {
-    char *equals = strchr (*v, '=');
-
-    if (equals == NULL || equals == *v) {
-      fprintf (stderr, "hr-launch: -D %s: not NAME=VALUE\n", *v);
-      return FALSE;
-    }
-    g_hash_table_insert (variables, g_strndup (*v, (gsize)(equals - *v)), g_strdup (equals + 1));
-  }
-  return TRUE;
-}
-
-static gboolean
 set_properties (HrPipeline *pipeline, GError **error)
 {
   const struct {
@@ -349,8 +334,7 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GOptionContext) context = g_option_context_new ("- run a pipeline");
-  g_autoptr (GHashTable) variables =
-      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  g_autoptr (GHashTable) variables = NULL;
   g_autoptr (GError) error = NULL;
   g_autofree char *text = NULL;
   int status;
@@ -380,8 +364,9 @@ main (int argc, char **argv)
   if ((options.file != NULL) == (options.words != NULL))
     return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
                                              : "no pipeline: hr-launch --help");
-  if (!set_variables (variables))
-    return EXIT_USAGE;
+  variables = launch_read_variables (options.variables, &error);
+  if (variables == NULL)
+    return usage_error (error->message);
   text = options.file != NULL ? launch_read_file (options.file, &error)
                               : launch_join_words (options.words);
   if (text == NULL)

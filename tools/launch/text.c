@@ -1,4 +1,4 @@
-/* text.c: the pipeline's text, from words or a file */
+/* text.c: the pipeline's text, from words or a file, and the values for its variables */
 #include "text.h"
 #include <errno.h>
 #include <stdio.h>
@@ -97,4 +97,22 @@ launch_read_file (const char *path, GError **error)
     fclose (file);
   g_string_free (text, TRUE);
   return NULL;
+}
+
+GHashTable *
+launch_read_variables (char **definitions, GError **error)
+{
+  g_autoptr (GHashTable) variables =
+      g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+
+  for (char **v = definitions; v != NULL && *v != NULL; v++) {
+    char *equals = strchr (*v, '=');
+
+    if (equals == NULL || equals == *v) {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "-D %s: not NAME=VALUE", *v);
+      return NULL;
+    }
+    g_hash_table_insert (variables, g_strndup (*v, (gsize)(equals - *v)), g_strdup (equals + 1));
+  }
+  return g_steal_pointer (&variables);
 }

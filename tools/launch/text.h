@@ -1,4 +1,4 @@
-/* text.h: the pipeline's text, from words or a file */
+/* text.h: the pipeline's text, from words or a file, and the values for its variables */
 #pragma once
 #include <glib.h>
 
@@ -6,3 +6,5 @@
 char *launch_join_words (char **words);
 /* the file's content, "-" is stdin; (transfer full) (nullable) */
 char *launch_read_file (const char *path, GError **error);
+/* of -D NAME=VALUE; @definitions may be NULL. (transfer full) (nullable) */
+GHashTable *launch_read_variables (char **definitions, GError **error);
