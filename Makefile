@@ -135,11 +135,11 @@ bench-pack: ## how full packed rows are, beside other ways to fill them
 	@$(HR_VENV)/bin/python3 bench/pack build/release
 
 .PHONY: bench-image
-bench-image: ## CPU time per decoded and resized image beside other loaders
+bench-image: ## CPU time of JPEG files to pixels and patches beside other loaders; 3 GB of them, some minutes
 	@$(DEPS) build bench demo
-	@tools/venv bench/requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-pillow tools/venv bench/pillow-requirements.txt
 	@tools/compile build/release --buildtype=release
-	@$(HR_VENV)/bin/python3 bench/image build/release
+	@build/venv-pillow/bin/python3 bench/image build/release
 
 .PHONY: bench-plan
 bench-plan: ## CPU time of finding the lines of a text beside wc -l, and the memory of the lines

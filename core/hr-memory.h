@@ -68,7 +68,7 @@ void hr_allocator_init (HrAllocator *allocator, const char *name);
 /* 64-byte aligned heap memory; (transfer none), lives for ever */
 HrAllocator *hr_allocator_heap (void);
 /* recycles blocks of similar size, so that they are written while warm; keeps at most @max_idle
- * bytes of free blocks. (transfer full) */
+ * bytes of free blocks, or three larger ones. (transfer full) */
 HrAllocator *hr_allocator_pool_new (gsize max_idle);
 
 /* number of live blocks, for leak checks in tests */

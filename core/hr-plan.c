@@ -377,7 +377,7 @@ want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
   hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
                           &piece.extent.end);
   wanted.byte = piece.extent.start;
-  wanted.line = hr_sequence_get_number (plan->sequence, piece.extent.object, line);
+  wanted.line = hr_line_table_get_line (plan->tables->pdata[piece.extent.object], line);
   g_array_append_val (read->wanted, wanted);
   g_array_append_val (pieces, piece);
 }

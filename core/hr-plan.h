@@ -57,8 +57,8 @@ typedef struct {
 /* a line that the source shall give on, or a place that is to be filled up */
 typedef struct {
   guint extent; /* of the read's: the line begins in it … ; HR_NO_EXTENT: no line, a hole */
-  gint64 byte;  /* … here */
-  gint64 line;  /* its number in the object, the first is 1 */
+  gint64 byte;  /* … here … */
+  gint64 line;  /* … and is this one of the object's, from 1 */
   gint64 place;
 } HrWanted;
 

@@ -6,6 +6,11 @@
 
 #define ALIGNMENT 64
 #define N_CLASSES (4 * 64)
+/* from here on a block has address space for twice its bytes */
+#define LARGE (1u << 20)
+/* so many idle blocks may exceed the bound: batches under way, of one that is written in parallel
+ */
+#define FEW 3
 
 /* lies at the start of an idle block */
 typedef struct _Idle Idle;
@@ -14,19 +19,23 @@ struct _Idle {
   Idle *newer, *older; /* of all */
   guint class;
   gsize capacity;
+  gsize touched; /* bytes of it that were ever used: the rest costs address space alone */
 };
 
 typedef struct {
   HrAllocator parent;
   HrMutex lock;
   gsize max_idle;
-  gsize idle;
+  gsize idle; /* bytes */
+  guint n_idle;
   Idle *classes[N_CLASSES];
   Idle *newest, *oldest;
 } Pool;
 
 /* Four classes an octave: at most a quarter of a block is unused, and images of about one size
- * share a class. Gives the class's size in *@capacity, 0 if no block can be that large. */
+ * share a class. Large blocks have one an octave, so that batches of any size recycle the same few:
+ * memory that was never written is not there. Gives the class's size in *@capacity, 0 if no block
+ * can be that large. */
 static guint
 size_class (gsize size, gsize *capacity)
 {
@@ -38,6 +47,8 @@ size_class (gsize size, gsize *capacity)
     *capacity = 0;
     return 0;
   }
+  if (size > LARGE)
+    size = (gsize)1 << (64 - __builtin_clzll (size - 1));
   /* size is in (4 << shift, 8 << shift] once it is counted in steps of 1 << shift */
   shift = 61 - __builtin_clzll (size - 1);
   steps = (size + ((gsize)1 << shift) - 1) >> shift;
@@ -53,7 +64,8 @@ idle_remove (Pool *pool, Idle *idle)
     idle->next->prev = idle->prev;
   *(idle->newer != NULL ? &idle->newer->older : &pool->newest) = idle->older;
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle->newer;
-  pool->idle -= idle->capacity;
+  pool->idle -= idle->touched;
+  pool->n_idle--;
 }
 
 static void
@@ -68,7 +80,28 @@ idle_add (Pool *pool, Idle *idle)
   idle->older = pool->newest;
   *(idle->older != NULL ? &idle->older->newer : &pool->oldest) = idle;
   pool->newest = idle;
-  pool->idle += idle->capacity;
+  pool->idle += idle->touched;
+  pool->n_idle++;
+}
+
+/* A block of the next class is warm too, which matters more than a quarter of its size; of large
+ * ones the next class is the next octave. */
+static Idle *
+find_idle (Pool *pool, guint class, gsize capacity)
+{
+  guint last = MIN (class + (capacity > LARGE ? 4 : 1), N_CLASSES - 1);
+
+  for (guint c = class; c <= last; c++)
+    if (pool->classes[c] != NULL)
+      return pool->classes[c];
+  return NULL;
+}
+
+/* what a block in use remembers */
+static guintptr
+to_handle (guint class, gsize touched)
+{
+  return touched * N_CLASSES + class;
 }
 
 static gboolean
@@ -81,9 +114,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
 
   if (capacity > 0) {
     hr_mutex_lock (&pool->lock);
-    /* a block of the next class is warm too, which matters more than a quarter of its size */
-    for (guint c = class; c <= class + 1 && c < N_CLASSES && idle == NULL; c++)
-      idle = pool->classes[c];
+    idle = find_idle (pool, class, capacity);
     if (idle != NULL)
       idle_remove (pool, idle);
     hr_mutex_unlock (&pool->lock);
@@ -91,7 +122,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
   if (idle != NULL) {
     memory->data = (guint8 *)idle;
     memory->capacity = idle->capacity;
-    memory->handle = idle->class;
+    memory->handle = to_handle (idle->class, MAX (idle->touched, size));
     return TRUE;
   }
   memory->data = capacity > 0 ? aligned_alloc (ALIGNMENT, capacity) : NULL;
@@ -101,7 +132,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
     return FALSE;
   }
   memory->capacity = capacity;
-  memory->handle = class;
+  memory->handle = to_handle (class, size);
   return TRUE;
 }
 
@@ -113,11 +144,13 @@ pool_free (HrAllocator *allocator, HrMemory *memory)
   Idle *surplus = NULL;
 
   idle->capacity = memory->capacity;
-  idle->class = memory->handle;
+  idle->class = memory->handle % N_CLASSES;
+  idle->touched = memory->handle / N_CLASSES;
   hr_mutex_lock (&pool->lock);
   idle_add (pool, idle);
-  /* the oldest go, of whatever class: when the sizes in use change, the pool follows */
-  while (pool->idle > pool->max_idle) {
+  /* the oldest go, of whatever class: when the sizes in use change, the pool follows. A few that
+   * are larger than the bound stay: to fault them in again would cost more than all else. */
+  while (pool->idle > pool->max_idle && (pool->n_idle > FEW || pool->max_idle == 0)) {
     Idle *oldest = pool->oldest;
 
     idle_remove (pool, oldest);
@@ -148,10 +181,13 @@ pool_finalize (HrAllocator *allocator)
 
 /**
  * hr_allocator_pool_new: (skip)
- * @max_idle: most bytes of free blocks it keeps
+ * @max_idle: most bytes of free blocks it keeps; three blocks are kept even if they are larger,
+ *   unless it is 0
  *
  * An allocator for blocks that are written once and live shortly. Its blocks are aligned to 64
- * bytes and up to a quarter (rarely a half) larger than asked for. It dies with its last block.
+ * bytes and up to a quarter (rarely a half) larger than asked for; those of more than 1 MiB have
+ * address space for up to twice as much, of which only what is written becomes memory. It dies with
+ * its last block.
  *
  * Returns: (transfer full): a pool; thread safe
  */

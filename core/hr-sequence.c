@@ -208,9 +208,3 @@ hr_sequence_get_extent (const HrSequence *sequence, guint object, guint64 line, 
              ? hr_line_table_get_byte (lines, line + 1)
              : g_array_index (sequence->objects, HrObject, object).size;
 }
-
-gint64
-hr_sequence_get_number (const HrSequence *sequence, guint object, guint64 line)
-{
-  return hr_line_table_get_line (table (sequence, object), line);
-}

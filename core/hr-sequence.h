@@ -23,7 +23,5 @@ void hr_sequence_locate (HrSequence *sequence, guint64 epoch, guint64 place, gui
 /* bytes of a line with its end, and blank lines behind it: [*start, *end) of its object */
 void hr_sequence_get_extent (const HrSequence *sequence, guint object, guint64 line, gint64 *start,
                              gint64 *end);
-/* its number among all lines of the object, blank ones too; the first is 1 */
-gint64 hr_sequence_get_number (const HrSequence *sequence, guint object, guint64 line);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrSequence, hr_sequence_free)

@@ -49,10 +49,13 @@ static void
 count_images (HrRun *run, const HrBuffer *buffer)
 {
   HrList *images = hr_buffer_get_list (buffer, "images");
+  HrTensor *grids = hr_buffer_get_tensor (buffer, "image_grid_thw");
   guint n = hr_buffer_get_n_members (buffer);
 
   if (images != NULL)
     hr_counter_add (&run->n_images, hr_list_get_length (images));
+  else if (grids != NULL && hr_tensor_get_n_dims (grids) > 0) /* they have become patches */
+    hr_counter_add (&run->n_images, hr_tensor_get_dim (grids, 0));
   if (n == 0 && !(buffer->flags & (HR_BUFFER_HOLE | HR_BUFFER_BATCH)))
     hr_counter_add (&run->n_samples, 1);
   for (guint i = 0; i < n; i++)
@@ -60,11 +63,24 @@ count_images (HrRun *run, const HrBuffer *buffer)
       hr_counter_add (&run->n_samples, 1);
 }
 
+/* A batch that was lost behind where it was made is a step all the same, or this rank would take one
+ * less than the others: it is delivered as a batch of holes. */
+static void
+keep_lost_batches (HrBuffer **buffers, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if ((buffers[i]->flags & HR_BUFFER_HOLE) && (buffers[i]->flags & HR_BUFFER_BATCH)) {
+      buffers[i] = hr_buffer_make_writable (buffers[i]);
+      buffers[i]->flags &= ~(guint)HR_BUFFER_HOLE;
+    }
+}
+
 void
 hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 {
   HrPipeline *pipeline = run->pipeline;
 
+  keep_lost_batches (buffers, n);
   if (run->cold_start < 0)
     __atomic_store_n (&run->cold_start, now - run->asked_at,
                       __ATOMIC_RELAXED); /* the first step has a time of its own */

@@ -91,7 +91,7 @@ get_sizes (HrFetchJob *job)
     /* one that is no image is imagedecode's to refuse */
     if (item->size > 0
         && hr_image_header_read (item->memory->data, item->size, G_MAXUINT64, &header, NULL))
-      hr_image_header_get_size (&header, TRUE, &height, &width);
+      hr_image_header_get_size (&header, job->state->shared->turned, &height, &width);
     sizes[2 * i] = MIN (height, G_MAXINT32);
     sizes[2 * i + 1] = MIN (width, G_MAXINT32);
   }

@@ -16,6 +16,12 @@ typedef struct {
   HR_S3_FIELDS
 } HrImagefetch;
 
+/* for all workers */
+typedef struct {
+  HrHttpMetrics metrics;
+  gboolean turned; /* sizes are told after EXIF orientation */
+} HrFetchShared;
+
 typedef struct _HrFetchState HrFetchState;
 typedef struct _HrFetchJob HrFetchJob;
 
@@ -52,7 +58,7 @@ struct _HrFetchJob {
 
 struct _HrFetchState {
   const HrImagefetch *self;
-  HrHttpMetrics *metrics; /* shared */
+  HrFetchShared *shared;
   HrHttp *http;
   HrS3Config *config; /* made by the first s3:// link */
   char *root_text;    /* what root was made from */

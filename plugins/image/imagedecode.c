@@ -13,6 +13,7 @@ typedef struct {
 
 typedef struct {
   gint64 n_decoded;
+  gboolean sized_next; /* the next element decides about sizes, if nobody has */
 } Shared;
 
 typedef struct {
@@ -27,7 +28,7 @@ static const char *const truncated_names[] = { "error", "fill", NULL };
 static const HrProp props[] = {
   HR_PROP_ENUM (ImageDecode, exif, exif_names, 0,
                 "Turn images as their EXIF orientation says, or leave them as stored; imagefetch "
-                "tells sizes after orientation",
+                "before it tells sizes accordingly",
                 .flags = HR_PROP_STREAM),
   HR_PROP_ENUM (ImageDecode, alpha, alpha_names, 0,
                 "Compose transparency on white, or drop it and take the colours behind it",
@@ -61,6 +62,27 @@ find_shrink (const HrBuffer *sample, guint index, guint32 height, guint32 width)
   return shrink;
 }
 
+/* Of an image that the element behind refuses for its shape no pixel is needed: it goes on as it
+ * is, and is refused there, under that element's on-error. */
+static gboolean
+is_refused_behind (const Shared *shared, const HrBuffer *sample, guint32 height, guint32 width)
+{
+  return shared->sized_next && hr_buffer_get_tensor (sample, "image_sizes") != NULL
+         && hr_buffer_get_tensor (sample, "image_targets") == NULL
+         && !hr_smart_resize_has_shape (height, width);
+}
+
+static gboolean
+imagedecode_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, HrElement *element,
+                   GError **error G_GNUC_UNUSED)
+{
+  HrElement *next = hr_element_get_next (element, 0);
+
+  ((Shared *)shared)->sized_next =
+      next != NULL && hr_element_get_next (element, 1) == NULL && hr_sizing_decides (next);
+  return TRUE;
+}
+
 static gboolean
 imagedecode_each (gconstpointer data, gpointer worker, const HrBuffer *sample, guint index,
                   HrTensor **member, HrOut *out, GError **error)
@@ -75,10 +97,11 @@ imagedecode_each (gconstpointer data, gpointer worker, const HrBuffer *sample, g
   guint32 height, width;
   if (!hr_image_header_read (bytes, size, self->pixel_limit, &header, error))
     return FALSE;
-  if (!self->exact) {
-    hr_decode_get_size (&header, &options, &height, &width);
+  hr_decode_get_size (&header, &options, &height, &width);
+  if (is_refused_behind (((Worker *)worker)->shared, sample, height, width))
+    return TRUE;
+  if (!self->exact)
     options.shrink = find_shrink (sample, index, height, width);
-  }
   hr_decode_get_size (&header, &options, &height, &width);
   HrMemory *pixels = hr_out_alloc (out, "images", (gsize)height * width * 3, error);
   if (pixels == NULL)
@@ -135,5 +158,6 @@ HR_ELEMENT (
     .needs = "images:encoded, batch?", .gives = "images:pixels", .shared_size = sizeof (Shared),
     .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
     .each_field = "images", .each_names = "image_links", .each = imagedecode_each,
-    .cost = hr_sizing_get_cost, .worker_start = imagedecode_worker_start,
-    .worker_stop = imagedecode_worker_stop, .metrics = imagedecode_metrics)
+    .cost = hr_sizing_get_cost, .start = imagedecode_start,
+    .worker_start = imagedecode_worker_start, .worker_stop = imagedecode_worker_stop,
+    .metrics = imagedecode_metrics)

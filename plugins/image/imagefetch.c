@@ -2,6 +2,7 @@
 #include "fetch-job.h"
 #include "data-uri.h"
 #include "media-link.h"
+#include "sizing.h"
 
 static const HrProp props[] = {
   HR_PROP_UINT (HrImagefetch, concurrency, 1, 4096, 64, "Transfers in flight at once",
@@ -161,14 +162,14 @@ imagefetch_poll (gconstpointer self G_GNUC_UNUSED, gpointer worker, int wake_fd,
   HrFetchState *state = worker;
   gboolean good = hr_http_poll (state->http, wake_fd, timeout_ms, error);
 
-  hr_http_metrics_publish (state->metrics, state->http);
+  hr_http_metrics_publish (&state->shared->metrics, state->http);
   return good;
 }
 
 static void
 imagefetch_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
 {
-  hr_http_metrics_add (shared, into);
+  hr_http_metrics_add (&((HrFetchShared *)shared)->metrics, into);
 }
 
 static guint
@@ -185,6 +186,21 @@ imagefetch_check (gconstpointer self, GError **error)
 }
 
 static gboolean
+imagefetch_check_place (gconstpointer self G_GNUC_UNUSED, HrElement *element, GError **error)
+{
+  gboolean turned;
+
+  return hr_sizing_is_turned (element, &turned, error);
+}
+
+static gboolean
+imagefetch_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, HrElement *element,
+                  GError **error)
+{
+  return hr_sizing_is_turned (element, &((HrFetchShared *)shared)->turned, error);
+}
+
+static gboolean
 imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, GError **error)
 {
   const HrImagefetch *self = selfp;
@@ -192,7 +208,7 @@ imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, 
   HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, self->concurrency);
 
   state->self = self;
-  state->metrics = shared;
+  state->shared = shared;
   state->jobs = g_hash_table_new (NULL, NULL);
   state->http = hr_http_new (&options, error);
   return state->http != NULL;
@@ -236,15 +252,17 @@ HR_ELEMENT (
     .description =
         "Follows the links of each sample (files, s3://, data:, and http:// or https:// "
         "where allow-links says so) and gives the images as a list of uint8 [bytes] in "
-        "\"images\", and their sizes as \"image_sizes\", int32 [n, 2]: height and width after "
-        "EXIF orientation, 0, 0 for what is no image. The images of a sample are fetched "
+        "\"images\", and their sizes as \"image_sizes\", int32 [n, 2]: height and width as "
+        "imagedecode behind it will deliver them, turned as EXIF says unless it has exif=ignore, "
+        "and 0, 0 for what is no image. The images of a sample are fetched "
         "in parallel, and those of many samples at once. Bad links are link-refused, "
         "media-not-found, media-forbidden, media-undecodable (data:) or image-too-large; "
         "a server that does not answer, after tries= times, ends the run. The stats count "
         "requests, retries (further tries) and throttled (answers that asked for less).",
     .examples = examples, .needs = "images:links", .gives = "images:encoded, image_sizes",
-    .shared_size = sizeof (HrHttpMetrics), .worker_size = sizeof (HrFetchState), .props = props,
-    .network = TRUE, .check = imagefetch_check, .worker_start = imagefetch_worker_start,
+    .shared_size = sizeof (HrFetchShared), .worker_size = sizeof (HrFetchState), .props = props,
+    .network = TRUE, .check = imagefetch_check, .check_place = imagefetch_check_place,
+    .start = imagefetch_start, .worker_start = imagefetch_worker_start,
     .worker_stop = imagefetch_worker_stop, .estimate = imagefetch_estimate,
     .submit = imagefetch_submit, .resume = imagefetch_resume, .poll = imagefetch_poll,
     .concurrency = imagefetch_concurrency, .metrics = imagefetch_metrics)

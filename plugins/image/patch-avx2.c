@@ -1,59 +1,66 @@
-/* patch-avx2.c: one patch of 8 to 16 pixels a side, for processors with AVX2 */
+/* patch-avx2.c: one patch of 8 to 16 pixels a side, for processors with AVX2 and F16C */
 #include "patch.h"
 #include <immintrin.h>
-#include <string.h>
 
 #define PIXELS 16
-#define BYTES (3 * PIXELS)
 
-/* where byte i of a channel stands in each third of 16 RGB pixels; 0x80: not in this one */
-typedef struct {
-  __m128i part[3][3]; /* channel, third */
-} Masks;
+/* where byte i of a channel stands in each third of 16 RGB pixels; -1: not in this one */
+static const gint8 masks[3][3][16] = {
+  { { 0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 1, 4, 7, 10, 13 } },
+  { { 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 2, 5, 8, 11, 14 } },
+  { { 2, 5, 8, 11, 14, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, 1, 4, 7, 10, 13, -1, -1, -1, -1, -1, -1 },
+    { -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 3, 6, 9, 12, 15 } },
+};
 
-static Masks
-make_masks (void)
+static inline __m128i
+load (gconstpointer p)
 {
-  Masks masks;
-
-  for (int channel = 0; channel < 3; channel++)
-    for (int third = 0; third < 3; third++) {
-      guint8 mask[16];
-
-      for (int x = 0; x < PIXELS; x++) {
-        int at = 3 * x + channel - 16 * third;
-
-        mask[x] = at >= 0 && at < 16 ? (guint8)at : 0x80;
-      }
-      masks.part[channel][third] = _mm_loadu_si128 ((const __m128i *)mask);
-    }
-  return masks;
+  return _mm_loadu_si128 ((const __m128i *)p);
 }
 
 /* the channel's bytes of 16 pixels */
 static inline __m128i
-channel_of (const Masks *masks, int channel, const __m128i *thirds)
+channel_of (const guint8 *pixels, int channel)
 {
-  return _mm_or_si128 (_mm_shuffle_epi8 (thirds[0], masks->part[channel][0]),
-                       _mm_or_si128 (_mm_shuffle_epi8 (thirds[1], masks->part[channel][1]),
-                                     _mm_shuffle_epi8 (thirds[2], masks->part[channel][2])));
+  __m128i first = _mm_shuffle_epi8 (load (pixels), load (masks[channel][0]));
+  __m128i second = _mm_shuffle_epi8 (load (pixels + 16), load (masks[channel][1]));
+  __m128i third = _mm_shuffle_epi8 (load (pixels + 32), load (masks[channel][2]));
+
+  return _mm_or_si128 (first, _mm_or_si128 (second, third));
 }
 
+/* how the numbers of a channel are calculated; a copy, since no store can change it */
 typedef struct {
-  __m256 minus;
-  __m256 by; /* to multiply or divide with */
-  gboolean over;
-} Constants;
+  HrPatchForm form;
+  __m256 minus, by, head, tail;
+} Numbers;
 
-/* the first 8 bytes as numbers */
-static inline __m256
-normalize (const Constants *constants, __m128i bytes)
+static inline Numbers
+get_numbers (const HrPatchTable *table, HrPatchForm form, int channel)
 {
-  __m256 value =
-      _mm256_sub_ps (_mm256_cvtepi32_ps (_mm256_cvtepu8_epi32 (bytes)), constants->minus);
+  return (Numbers){ form, _mm256_set1_ps (table->minus[channel]),
+                    _mm256_set1_ps (table->by[channel]), _mm256_set1_ps (table->head[channel]),
+                    _mm256_set1_ps (table->tail[channel]) };
+}
 
-  return constants->over ? _mm256_div_ps (value, constants->by)
-                         : _mm256_mul_ps (value, constants->by);
+/* the first 8 bytes of a channel as numbers */
+static inline __m256
+normalize (const Numbers *numbers, __m128i bytes)
+{
+  __m256 difference =
+      _mm256_sub_ps (_mm256_cvtepi32_ps (_mm256_cvtepu8_epi32 (bytes)), numbers->minus);
+
+  if (numbers->form == HR_PATCH_OVER)
+    return _mm256_div_ps (difference, numbers->by);
+  if (numbers->form == HR_PATCH_TWICE)
+    return _mm256_add_ps (_mm256_mul_ps (difference, numbers->head),
+                          _mm256_mul_ps (difference, numbers->tail));
+  return _mm256_mul_ps (difference, numbers->head);
 }
 
 /* bfloat16, to nearest, ties to even; in the low halves */
@@ -67,108 +74,152 @@ round_half (__m256 value)
       _mm256_add_epi32 (bits, _mm256_add_epi32 (odd, _mm256_set1_epi32 (0x7FFF))), 16);
 }
 
-/* @n of 16 numbers: 8, and the last 8, which may overlap them */
-static inline void
-store_floats (float *into, guint n, const Constants *constants, __m128i bytes, __m128i last)
+/* 16 numbers of 16 bits, from 8 and 8 */
+static inline __m256i
+to_halves (HrPatchType type, __m256 first, __m256 second)
 {
-  _mm256_storeu_ps (into, normalize (constants, bytes));
-  _mm256_storeu_ps (into + n - 8, normalize (constants, last));
+  if (type == HR_PATCH_FLOAT16)
+    return _mm256_set_m128i (_mm256_cvtps_ph (second, _MM_FROUND_TO_NEAREST_INT),
+                             _mm256_cvtps_ph (first, _MM_FROUND_TO_NEAREST_INT));
+  return _mm256_permute4x64_epi64 (_mm256_packus_epi32 (round_half (first), round_half (second)),
+                                   _MM_SHUFFLE (3, 1, 2, 0));
 }
 
 static inline void
-store_halves (guint16 *into, guint n, const Constants *constants, __m128i bytes, __m128i last)
+put (gboolean stream, void *into, __m256i value)
 {
-  __m256i first = round_half (normalize (constants, bytes));
-  __m256i second = round_half (normalize (constants, last));
-  __m256i both =
-      _mm256_permute4x64_epi64 (_mm256_packus_epi32 (first, second), _MM_SHUFFLE (3, 1, 2, 0));
-
-  _mm_storeu_si128 ((__m128i *)into, _mm256_castsi256_si128 (both));
-  _mm_storeu_si128 ((__m128i *)(into + n - 8), _mm256_extracti128_si256 (both, 1));
+  if (stream)
+    _mm256_stream_si256 (into, value);
+  else
+    _mm256_storeu_si256 (into, value);
 }
 
-static inline void
-store_bytes (guint8 *into, guint n, __m128i bytes, __m128i last)
-{
-  _mm_storel_epi64 ((__m128i *)into, bytes);
-  _mm_storel_epi64 ((__m128i *)(into + n - 8), last);
-}
+/* ---- 16 pixels a side, two rows at once: whole cache lines ---- */
 
-/* bytes from @n - 8 on */
-static inline __m128i
-last_eight (__m128i bytes, guint n)
+/* how many registers the two rows are */
+static inline int
+get_rows (const Numbers *numbers, HrPatchType type, __m128i above, __m128i below, __m256i *rows)
 {
-  switch (n) {
-  case 16:
-    return _mm_srli_si128 (bytes, 8);
-  case 14:
-    return _mm_srli_si128 (bytes, 6);
-  default: {
-    guint8 all[PIXELS];
+  const __m128i bytes[4] = { above, _mm_srli_si128 (above, 8), below, _mm_srli_si128 (below, 8) };
 
-    _mm_storeu_si128 ((__m128i *)all, bytes);
-    return _mm_loadl_epi64 ((const __m128i *)(all + n - 8));
+  if (type == HR_PATCH_UINT8) {
+    rows[0] = _mm256_set_m128i (below, above);
+    return 1;
   }
+  if (type == HR_PATCH_FLOAT32) {
+    for (int i = 0; i < 4; i++)
+      rows[i] = _mm256_castps_si256 (normalize (numbers, bytes[i]));
+    return 4;
   }
+  for (int i = 0; i < 2; i++)
+    rows[i] =
+        to_halves (type, normalize (numbers, bytes[2 * i]), normalize (numbers, bytes[2 * i + 1]));
+  return 2;
 }
 
-static inline void
-load_row (const guint8 *p, gsize used, const guint8 *readable, __m128i *thirds)
+/* @type and @form are constants where it is called, so that nothing is asked in the loop */
+static inline __attribute__ ((always_inline)) void
+write_16 (const HrPatchJob *job, const guint8 *p, guint8 *at, HrPatchType type, HrPatchForm form)
 {
-  guint8 copy[BYTES];
+  const guint temporal = job->shape->temporal;
+  const gsize line = PIXELS * hr_patch_type_size (type), plane = PIXELS * line;
+  /* half a line does not pay */
+  const gboolean stream = job->stream && type != HR_PATCH_UINT8;
+  const Numbers numbers[3] = { get_numbers (job->table, form, 0), get_numbers (job->table, form, 1),
+                               get_numbers (job->table, form, 2) };
 
-  if (readable - p < BYTES) {
-    memset (copy, 0, sizeof (copy));
-    memcpy (copy, p, used);
-    p = copy;
-  }
-  for (int third = 0; third < 3; third++)
-    thirds[third] = _mm_loadu_si128 ((const __m128i *)(p + 16 * third));
-}
+  for (int y = 0; y < PIXELS; y += 2, p += 2 * job->stride, at += 2 * line) {
+    guint8 copies[2][HR_PATCH_LINE];
+    const guint8 *above = hr_patch_line (job, p, HR_PATCH_LINE, copies[0]);
+    const guint8 *below = hr_patch_line (job, p + job->stride, HR_PATCH_LINE, copies[1]);
 
-static inline void
-write_patch (const HrPatchShape *shape, const HrPatchTable *table, const Constants *constants,
-             const guint8 *p, gsize stride, const guint8 *readable, guint8 *into)
-{
-  const Masks masks = make_masks ();
-  guint n = shape->size;
-  gsize width = hr_patch_type_size (table->type), plane = (gsize)n * n * width;
-
-  for (guint y = 0; y < n; y++, p += stride) {
-    __m128i thirds[3];
-
-    load_row (p, 3 * n, readable, thirds);
     for (int channel = 0; channel < 3; channel++) {
-      __m128i bytes = channel_of (&masks, channel, thirds), last = last_eight (bytes, n);
-      guint8 *at = into + (gsize)channel * shape->temporal * plane + (gsize)y * n * width;
+      guint8 *to = at + channel * temporal * plane;
+      __m256i rows[4];
+      int n = get_rows (&numbers[channel], type, channel_of (above, channel),
+                        channel_of (below, channel), rows);
 
-      for (guint t = 0; t < shape->temporal; t++, at += plane)
-        if (table->type == HR_PATCH_FLOAT32)
-          store_floats ((float *)at, n, &constants[channel], bytes, last);
-        else if (table->type == HR_PATCH_UINT8)
-          store_bytes (at, n, bytes, last);
-        else
-          store_halves ((guint16 *)at, n, &constants[channel], bytes, last);
+      for (guint t = 0; t < temporal; t++, to += plane)
+        for (int i = 0; i < n; i++)
+          put (stream, to + 32 * i, rows[i]);
     }
   }
 }
 
-gboolean
-hr_patch_avx2 (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *p, gsize stride,
-               const guint8 *readable, gpointer into)
+static void
+write_any_16 (const HrPatchJob *job, const guint8 *p, guint8 *at)
 {
-  Constants constants[3];
+  HrPatchType type = job->table->type;
+  HrPatchForm form = job->table->form;
 
-  if (shape->size < 8 || shape->size > PIXELS
-      || (table->type != HR_PATCH_UINT8 && table->form == HR_PATCH_LOOK_UP))
-    return FALSE;
-  for (int channel = 0; channel < 3; channel++) {
-    gboolean over = table->form == HR_PATCH_OVER;
+  if (type == HR_PATCH_FLOAT32 && form == HR_PATCH_TWICE)
+    write_16 (job, p, at, HR_PATCH_FLOAT32, HR_PATCH_TWICE);
+  else if (type == HR_PATCH_BFLOAT16 && form == HR_PATCH_TIMES)
+    write_16 (job, p, at, HR_PATCH_BFLOAT16, HR_PATCH_TIMES);
+  else if (type == HR_PATCH_FLOAT16 && form == HR_PATCH_TIMES)
+    write_16 (job, p, at, HR_PATCH_FLOAT16, HR_PATCH_TIMES);
+  else if (type == HR_PATCH_UINT8)
+    write_16 (job, p, at, HR_PATCH_UINT8, HR_PATCH_LOOK_UP);
+  else
+    write_16 (job, p, at, type, form);
+}
 
-    constants[channel].minus = _mm256_set1_ps (table->minus[channel]);
-    constants[channel].by = _mm256_set1_ps (over ? table->by[channel] : 1.0f / table->by[channel]);
-    constants[channel].over = over;
+/* ---- 8 to 15: the last 8 numbers overlap the first ---- */
+
+static inline void
+put_row (const HrPatchJob *job, int channel, __m128i bytes, guint8 *at, gsize plane)
+{
+  const HrPatchTable *table = job->table;
+  const Numbers numbers = get_numbers (table, table->form, channel);
+  gsize width = hr_patch_type_size (table->type), last = job->shape->size - 8;
+  guint8 all[PIXELS];
+  __m128i end;
+
+  _mm_storeu_si128 ((__m128i *)all, bytes);
+  end = _mm_loadl_epi64 ((const __m128i *)(all + last));
+  for (guint t = 0; t < job->shape->temporal; t++, at += plane) {
+    guint8 *to = at + last * width;
+
+    if (table->type == HR_PATCH_UINT8) {
+      _mm_storel_epi64 ((__m128i *)at, bytes);
+      _mm_storel_epi64 ((__m128i *)to, end);
+    } else if (table->type == HR_PATCH_FLOAT32) {
+      _mm256_storeu_ps ((float *)at, normalize (&numbers, bytes));
+      _mm256_storeu_ps ((float *)to, normalize (&numbers, end));
+    } else {
+      __m256i both =
+          to_halves (table->type, normalize (&numbers, bytes), normalize (&numbers, end));
+
+      _mm_storeu_si128 ((__m128i *)at, _mm256_castsi256_si128 (both));
+      _mm_storeu_si128 ((__m128i *)to, _mm256_extracti128_si256 (both, 1));
+    }
   }
-  write_patch (shape, table, constants, p, stride, readable, into);
+}
+
+static void
+write_fewer (const HrPatchJob *job, const guint8 *p, guint8 *at)
+{
+  gsize n = job->shape->size, line = n * hr_patch_type_size (job->table->type), plane = n * line;
+
+  for (guint y = 0; y < n; y++, p += job->stride, at += line) {
+    guint8 copy[HR_PATCH_LINE];
+    const guint8 *pixels = hr_patch_line (job, p, 3 * n, copy);
+
+    for (int channel = 0; channel < 3; channel++)
+      put_row (job, channel, channel_of (pixels, channel),
+               at + channel * job->shape->temporal * plane, plane);
+  }
+}
+
+gboolean
+hr_patch_avx2 (const HrPatchJob *job, const guint8 *p, gpointer into)
+{
+  if (job->shape->size < 8 || job->shape->size > PIXELS
+      || (job->table->type != HR_PATCH_UINT8 && job->table->form == HR_PATCH_LOOK_UP))
+    return FALSE;
+  if (job->shape->size == PIXELS)
+    write_any_16 (job, p, into);
+  else
+    write_fewer (job, p, into);
   return TRUE;
 }

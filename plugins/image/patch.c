@@ -3,7 +3,9 @@
  * Built with -ffp-contract=off: the table is the reference's to the last bit. */
 #include "patch.h"
 #include <math.h>
-#include <string.h>
+#ifdef HR_HAVE_X86
+#include <immintrin.h>
+#endif
 #include "resample-kernel.h"
 
 /* ---- numbers of 16 bits, rounded to nearest, ties to even ---- */
@@ -43,39 +45,71 @@ to_float16 (float value)
 /* ---- the table ---- */
 
 static float
-calculate (const HrPatchTable *table, HrPatchForm form, guint channel, guint byte)
+calculate (const HrPatchTable *table, guint channel, guint byte)
 {
   float difference = (float)byte - table->minus[channel];
 
-  return form == HR_PATCH_TIMES ? difference * (1.0f / table->by[channel])
-                                : difference / table->by[channel];
+  switch (table->form) {
+  case HR_PATCH_TIMES:
+    return difference * table->head[channel];
+  case HR_PATCH_TWICE:
+    return difference * table->head[channel] + difference * table->tail[channel];
+  default:
+    return difference / table->by[channel];
+  }
+}
+
+static guint16
+to_half (HrPatchType type, float value)
+{
+  return type == HR_PATCH_FLOAT16 ? to_float16 (value) : to_bfloat16 (value);
 }
 
 static gboolean
-gives_table (const HrPatchTable *table, HrPatchForm form)
+gives_table (const HrPatchTable *table)
 {
   for (guint channel = 0; channel < 3; channel++)
     for (guint byte = 0; byte < 256; byte++) {
-      float value = calculate (table, form, channel, byte);
+      float value = calculate (table, channel, byte);
 
       if (table->type == HR_PATCH_FLOAT32
               ? bits_of (value) != bits_of (table->values[channel][byte])
-              : to_bfloat16 (value) != table->halves[channel][byte])
+              : to_half (table->type, value) != table->halves[channel][byte])
         return FALSE;
     }
   return TRUE;
 }
 
+/* 1 / by, and for HR_PATCH_TWICE its first 15 bits, whose product with a byte's difference is exact
+ * where that has few bits, and what is left */
+static void
+set_reciprocals (HrPatchTable *table)
+{
+  for (guint channel = 0; channel < 3; channel++) {
+    double exact = 1.0 / (double)table->by[channel];
+    guint32 bits = bits_of ((float)exact) & 0xFFFFFE00;
+
+    table->head[channel] = 1.0f / table->by[channel];
+    table->tail[channel] = 0;
+    if (table->form == HR_PATCH_TWICE) {
+      memcpy (&table->head[channel], &bits, sizeof (bits));
+      table->tail[channel] = (float)(exact - (double)table->head[channel]);
+    }
+  }
+}
+
 static void
 choose_form (HrPatchTable *table)
 {
+  static const HrPatchForm cheapest_first[] = { HR_PATCH_TIMES, HR_PATCH_TWICE, HR_PATCH_OVER };
+
+  for (guint i = 0; table->type != HR_PATCH_UINT8 && i < G_N_ELEMENTS (cheapest_first); i++) {
+    table->form = cheapest_first[i];
+    set_reciprocals (table);
+    if (gives_table (table))
+      return;
+  }
   table->form = HR_PATCH_LOOK_UP;
-  if (table->type != HR_PATCH_FLOAT32 && table->type != HR_PATCH_BFLOAT16)
-    return;
-  if (gives_table (table, HR_PATCH_TIMES))
-    table->form = HR_PATCH_TIMES;
-  else if (gives_table (table, HR_PATCH_OVER))
-    table->form = HR_PATCH_OVER;
 }
 
 void
@@ -94,8 +128,7 @@ hr_patch_table_init (HrPatchTable *table, HrPatchType type, HrPatchSpelling spel
                         : ((float)byte - table->minus[channel]) / table->by[channel];
 
       table->values[channel][byte] = value;
-      table->halves[channel][byte] =
-          type == HR_PATCH_FLOAT16 ? to_float16 (value) : to_bfloat16 (value);
+      table->halves[channel][byte] = to_half (type, value);
     }
   }
   choose_form (table);
@@ -149,14 +182,14 @@ plain_channel (const HrPatchTable *table, guint channel, const guint8 *p, gsize 
 }
 
 static gboolean
-plain (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *p, gsize stride,
-       const guint8 *readable G_GNUC_UNUSED, gpointer into)
+plain (const HrPatchJob *job, const guint8 *p, gpointer into)
 {
-  gsize plane = (gsize)shape->size * shape->size * hr_patch_type_size (table->type);
+  const HrPatchShape *shape = job->shape;
+  gsize plane = (gsize)shape->size * shape->size * hr_patch_type_size (job->table->type);
   guint8 *at = into;
 
   for (guint channel = 0; channel < 3; channel++) {
-    plain_channel (table, channel, p, stride, shape->size, at);
+    plain_channel (job->table, channel, p, job->stride, shape->size, at);
     for (guint t = 1; t < shape->temporal; t++)
       memcpy (at + t * plane, at, plane);
     at += shape->temporal * plane;
@@ -166,14 +199,32 @@ plain (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *p, gs
 
 /* ---- an image ---- */
 
+/* What is larger than the caches a core has for itself is not in them any more when somebody reads
+ * it: it is written past them, which saves reading it from memory before. */
+#define STREAM_FROM (1 << 20)
+#define STREAM_ALIGNMENT 64
+
 static HrPatchKernel
 choose_kernel (void)
 {
 #ifdef HR_HAVE_X86
-  if (hr_kernels ()[0] != &hr_kernel_baseline) /* all others have AVX2 */
+  const HrKernel *best = hr_kernels ()[0];
+
+  if (best == &hr_kernel_avx512 || best == &hr_kernel_avx2)
     return hr_patch_avx2;
+  if (best == &hr_kernel_sse2)
+    return hr_patch_sse2;
 #endif
   return plain;
+}
+
+/* what was written past the caches comes before anything that follows */
+static void
+end_stream (void)
+{
+#ifdef HR_HAVE_X86
+  _mm_sfence ();
+#endif
 }
 
 void
@@ -182,7 +233,9 @@ hr_patch_write (const HrPatchShape *shape, const HrPatchTable *table, const guin
 {
   gsize stride = width * 3, size = shape->size, block = size * shape->merge;
   gsize row = hr_patch_columns (shape) * hr_patch_type_size (table->type);
-  const guint8 *readable = rgb + height * stride;
+  gboolean aligned = (guintptr)into % STREAM_ALIGNMENT == 0 && row % STREAM_ALIGNMENT == 0;
+  HrPatchJob job = { shape, table, stride, rgb + height * stride,
+                     aligned && hr_patch_rows (shape, height, width) * row >= STREAM_FROM };
   HrPatchKernel kernel = choose_kernel ();
   guint8 *at = into;
 
@@ -192,7 +245,9 @@ hr_patch_write (const HrPatchShape *shape, const HrPatchTable *table, const guin
         for (gsize x = left; x < left + block; x += size, at += row) {
           const guint8 *p = rgb + y * stride + x * 3;
 
-          if (!kernel (shape, table, p, stride, readable, at))
-            plain (shape, table, p, stride, readable, at);
+          if (!kernel (&job, p, at))
+            plain (&job, p, at);
         }
+  if (job.stream)
+    end_stream ();
 }

@@ -6,6 +6,7 @@
  * the same pixels at all times. Source: transformers' Qwen2VLImageProcessor. */
 #pragma once
 #include <glib.h>
+#include <string.h>
 
 G_BEGIN_DECLS
 
@@ -27,9 +28,16 @@ typedef struct {
   guint temporal;
 } HrPatchShape;
 
-/* how the numbers of a table come about, if the processor can calculate them: the difference of a
- * byte and minus, times or over by */
-typedef enum { HR_PATCH_LOOK_UP, HR_PATCH_TIMES, HR_PATCH_OVER } HrPatchForm;
+/**
+ * HrPatchForm:
+ * @HR_PATCH_LOOK_UP: there is nothing but the table
+ * @HR_PATCH_TIMES: (byte - minus) * head
+ * @HR_PATCH_TWICE: (byte - minus) * head + (byte - minus) * tail, which costs a third of a division
+ * @HR_PATCH_OVER: (byte - minus) / by
+ *
+ * How a processor may calculate a table's numbers, to the last bit, in float32.
+ */
+typedef enum { HR_PATCH_LOOK_UP, HR_PATCH_TIMES, HR_PATCH_TWICE, HR_PATCH_OVER } HrPatchForm;
 
 /**
  * HrPatchTable:
@@ -43,6 +51,7 @@ typedef struct {
   HrPatchForm form;       /* gives exactly this table */
   float minus[3];
   float by[3];
+  float head[3], tail[3]; /* 1 / by, or the two parts of it */
 } HrPatchTable;
 
 void hr_patch_table_init (HrPatchTable *table, HrPatchType type, HrPatchSpelling spelling,
@@ -59,17 +68,44 @@ gsize hr_patch_columns (const HrPatchShape *shape);
  * @rgb: uint8 [@height, @width, 3], C-contiguous
  * @into: room for hr_patch_rows() rows, aligned to 64 bytes if its rows are multiples of that
  *
- * The same bytes on every processor; HR_CPU=baseline does without AVX2.
+ * The same bytes on every processor; HR_CPU=plain does without any kernel for a processor.
  */
 void hr_patch_write (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *rgb,
                      gsize height, gsize width, gpointer into);
 
-/* private: one patch. @p is its first pixel, @stride the bytes from one row to the next, @readable
- * behind the last byte of the image. FALSE: not for this shape and table */
-typedef gboolean (*HrPatchKernel) (const HrPatchShape *shape, const HrPatchTable *table,
-                                   const guint8 *p, gsize stride, const guint8 *readable,
-                                   gpointer into);
-gboolean hr_patch_avx2 (const HrPatchShape *shape, const HrPatchTable *table, const guint8 *p,
-                        gsize stride, const guint8 *readable, gpointer into);
+/* ---- private: kernels ---- */
+
+/**
+ * HrPatchJob:
+ * @stride: bytes from one row of pixels to the next
+ * @readable: behind the last byte of the image
+ * @stream: the rows are aligned, and so many that writing them must not cost reading them first
+ */
+typedef struct {
+  const HrPatchShape *shape;
+  const HrPatchTable *table;
+  gsize stride;
+  const guint8 *readable;
+  gboolean stream;
+} HrPatchJob;
+
+/* one patch, @p being its first pixel. FALSE: not for this shape and table */
+typedef gboolean (*HrPatchKernel) (const HrPatchJob *job, const guint8 *p, gpointer into);
+gboolean hr_patch_sse2 (const HrPatchJob *job, const guint8 *p, gpointer into);
+gboolean hr_patch_avx2 (const HrPatchJob *job, const guint8 *p, gpointer into);
+
+/* bytes of 16 pixels, for kernels that read whole registers */
+#define HR_PATCH_LINE 48
+
+/* @p, or a copy of the @used bytes there if the image ends within a line */
+static inline const guint8 *
+hr_patch_line (const HrPatchJob *job, const guint8 *p, gsize used, guint8 *copy)
+{
+  if (job->readable - p >= HR_PATCH_LINE)
+    return p;
+  memset (copy, 0, HR_PATCH_LINE);
+  memcpy (copy, p, used);
+  return copy;
+}
 
 G_END_DECLS

@@ -2,7 +2,7 @@
 #include "resample-kernel.h"
 #include <pthread.h>
 
-static const HrKernel *kernels[4];
+static const HrKernel *kernels[5];
 
 static void
 find (void)
@@ -11,10 +11,12 @@ find (void)
 #ifdef HR_HAVE_X86
     &hr_kernel_avx512,
     &hr_kernel_avx2,
+    &hr_kernel_sse2,
 #endif
-    &hr_kernel_baseline,
+    &hr_kernel_plain,
   };
-  /* HR_CPU=avx2 leaves out what is better than that, for tests and comparisons */
+  /* HR_CPU=avx2 leaves out what is better than that, HR_CPU=baseline what not every x86-64 has: for
+   * tests and comparisons */
   const char *wanted = g_getenv ("HR_CPU");
   guint n = 0, from = 0;
   for (guint i = 0; wanted != NULL && i < G_N_ELEMENTS (all); i++)

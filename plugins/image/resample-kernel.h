@@ -7,7 +7,7 @@
 G_BEGIN_DECLS
 
 /* rows that go through the horizontal pass together */
-#define HR_KERNEL_ROWS 8
+#define HR_KERNEL_ROWS 16
 
 /**
  * HrKernel:
@@ -33,11 +33,12 @@ typedef struct {
                     guint8 *out);
 } HrKernel;
 
-extern const HrKernel hr_kernel_baseline;
+extern const HrKernel hr_kernel_plain;
+extern const HrKernel hr_kernel_sse2; /* "baseline" */
 extern const HrKernel hr_kernel_avx2;
 extern const HrKernel hr_kernel_avx512;
 
-/* what this machine can run, the best first, "baseline" last; NULL-terminated */
+/* what this machine can run, the best first, "plain" last; NULL-terminated */
 const HrKernel *const *hr_kernels (void);
 
 /* clamp and shift of a finished sum, the same everywhere */

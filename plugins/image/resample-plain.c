@@ -65,8 +65,8 @@ vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_by
   }
 }
 
-const HrKernel hr_kernel_baseline = {
-  .name = "baseline",
+const HrKernel hr_kernel_plain = {
+  .name = "plain",
   .overrun = 1,
   .supported = yes,
   .usable_horizontally = any,

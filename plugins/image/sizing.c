@@ -39,6 +39,12 @@ find_first (HrElement *element, const char *property)
   return find_property (element, property) != NULL ? element : NULL;
 }
 
+gboolean
+hr_sizing_decides (HrElement *element)
+{
+  return find_property (element, "min-pixels") != NULL;
+}
+
 HrElement *
 hr_sizing_find_first (HrElement *element)
 {
@@ -102,6 +108,49 @@ hr_sizing_check_place (HrElement *element, GError **error)
         && !check_property (element, first, property_names[i], error))
       return FALSE;
   }
+  return TRUE;
+}
+
+/* the nearest ones behind that have the property exif; all must agree with the first, *@asked */
+static gboolean
+ask_behind (HrElement *element, HrElement **asked, GError **error)
+{
+  HrElement *next;
+
+  for (guint pad = 0; (next = hr_element_get_next (element, pad)) != NULL; pad++) {
+    int mine, others;
+
+    if (find_property (next, "exif") == NULL) {
+      if (!ask_behind (next, asked, error))
+        return FALSE;
+      continue;
+    }
+    if (*asked == NULL)
+      *asked = next;
+    g_object_get (next, "exif", &mine, NULL);
+    g_object_get (*asked, "exif", &others, NULL);
+    if (mine == others)
+      continue;
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                 "\"%s\" and \"%s\" behind it differ in exif=, and it can tell one size alone\n"
+                 "set the same in both, or put an imagefetch into each branch",
+                 hr_element_get_name (*asked), hr_element_get_name (next));
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+hr_sizing_is_turned (HrElement *element, gboolean *turned, GError **error)
+{
+  HrElement *asked = NULL;
+  int exif = 0;
+
+  if (!ask_behind (element, &asked, error))
+    return FALSE;
+  if (asked != NULL)
+    g_object_get (asked, "exif", &exif, NULL);
+  *turned = exif == 0;
   return TRUE;
 }
 

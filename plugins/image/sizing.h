@@ -67,15 +67,28 @@ gboolean hr_sizing_check_place (HrElement *element, GError **error);
  */
 HrElement *hr_sizing_find_first (HrElement *element);
 
+/* whether it does so where nobody before it has */
+gboolean hr_sizing_decides (HrElement *element);
+
 /* the value of patch-size or another whole number as the first element before @element has it that
  * has it at all, or @element itself */
 guint64 hr_sizing_get_uint (HrElement *element, const char *property);
 
 /**
+ * hr_sizing_is_turned:
+ * @element: one that tells sizes before the images are decoded
+ * @turned: (out): whether the imagedecode behind it turns images as EXIF says; so if there is none
+ * @error: #HR_PARSE_ERROR_CONFLICT if there are several that differ
+ *
+ * Sizes told early are those of the pixels that will come: imagedecode's exif= decides about both.
+ */
+gboolean hr_sizing_is_turned (HrElement *element, gboolean *turned, GError **error);
+
+/**
  * hr_sizing_get_size:
  * @index: of the sample's images
  *
- * Height and width after orientation: as imagefetch read them in the header, else as decoded.
+ * Height and width as they will be decoded: imagefetch read them in the header; else as decoded.
  */
 gboolean hr_sizing_get_size (const HrBuffer *sample, guint index, guint32 *height, guint32 *width,
                              GError **error);

@@ -25,12 +25,20 @@ ceil_to (double value, double factor)
 }
 
 gboolean
+hr_smart_resize_has_shape (guint32 height, guint32 width)
+{
+  double h = height, w = width;
+
+  return MAX (h, w) / MIN (h, w) <= HR_ASPECT_LIMIT;
+}
+
+gboolean
 hr_smart_resize_compute (const HrSmartResize *rule, guint32 height, guint32 width,
                          gint64 *out_height, gint64 *out_width)
 {
   gboolean utils = rule->mode == HR_SMART_RESIZE_QWEN_VL_UTILS;
   double f = rule->factor, h = height, w = width, area = (double)((guint64)height * width);
-  if (MAX (h, w) / MIN (h, w) > HR_ASPECT_LIMIT)
+  if (!hr_smart_resize_has_shape (height, width))
     return FALSE;
   double oh = round_to (h, f), ow = round_to (w, f);
   if (utils) {

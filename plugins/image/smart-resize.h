@@ -26,8 +26,11 @@ typedef struct {
   guint64 max_pixels;
 } HrSmartResize;
 
+/* FALSE: one side is more than 200 times the other, which is refused */
+gboolean hr_smart_resize_has_shape (guint32 height, guint32 width);
+
 /* The formula alone, bit for bit: h and w of @mode's own code, which may be 0 with qwen-vl-utils.
- * FALSE if the sides differ by more than 200. */
+ * FALSE if there is no such size for the shape. */
 gboolean hr_smart_resize_compute (const HrSmartResize *rule, guint32 height, guint32 width,
                                   gint64 *out_height, gint64 *out_width);
 

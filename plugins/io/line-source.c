@@ -118,7 +118,8 @@ is_worth_noting (HrLineSource *source, const HrRead *read)
 {
   const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
 
-  return extent->start == 0 && extent->end >= 0 && hr_plan_has_samples (get_plan (source))
+  return extent->start == 0 && extent->end >= 0
+         && hr_plan_has_samples (get_plan (source))
          && !hr_plan_knows_lines (get_plan (source), extent->object);
 }
 
@@ -201,7 +202,7 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
   for (guint i = 0; i < read->wanted->len; i++) {
     const HrWanted *wanted = &g_array_index (read->wanted, HrWanted, i);
     const FoundLine *line;
-    FoundLine known;
+    FoundLine numbered;
 
     if (wanted->extent == HR_NO_EXTENT) {
       row_queue_add_padding (source->ready, read->epoch, wanted->place);
@@ -217,9 +218,9 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
                    hr_plan_get_object (get_plan (source), extent->object)->uri, wanted->byte);
       return FALSE;
     }
-    known = *line;
-    known.line = wanted->line;
-    row_queue_add (source->ready, &known, read->epoch, wanted->place);
+    numbered = *line; /* who begins inside an object cannot count its lines */
+    numbered.line = wanted->line;
+    row_queue_add (source->ready, &numbered, read->epoch, wanted->place);
   }
   row_queue_set_complete (source->ready, G_MAXINT64);
   return TRUE;

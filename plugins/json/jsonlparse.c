@@ -183,19 +183,39 @@ read_record (const Block *block, guint root, HrBuffer **sample, GError **error)
   return TRUE;
 }
 
+/* TRUE with *@sample NULL: it is to be left out. A list of one record is that record. */
+static gboolean
+read_line (const Block *block, const char *line, gsize length, HrOrigin *origin, HrBuffer **sample,
+           GError **error)
+{
+  HrJson *json = &block->state->json;
+  guint root = 0;
+
+  if (!hr_json_scan (json, line, length, block->self->max_depth, NULL, error))
+    return FALSE;
+  if (hr_json_type (json, 0) == HR_JSON_ARRAY && hr_json_first (json, 0) != 0) {
+    root = hr_json_first (json, 0);
+    if (hr_json_next (json, 0, root) != 0) {
+      hr_set_data_error (error, HR_DATA_ERROR_UNSUPPORTED,
+                         "the line is a list of several records; a line is one place in the order "
+                         "of samples: write each on a line of its own, as jq -c '.[]?' does, and "
+                         "let batch mode=packed pack them");
+      return FALSE;
+    }
+  }
+  origin->id = hr_record_dup_id (json, root);
+  return read_record (block, root, sample, error);
+}
+
 /* takes @origin */
 static gboolean
-give_record (const Block *block, guint root, guint number, HrOrigin *origin, GError **fatal)
+give_line (const Block *block, const char *line, gsize length, HrOrigin *origin, GError **fatal)
 {
   HrBuffer *sample = NULL;
   GError *error = NULL;
 
-  origin->id = hr_record_dup_id (&block->state->json, root);
-  if (!read_record (block, root, &sample, &error)) {
-    if (root != 0)
-      g_prefix_error (&error, "record %u of the line's list: ", number);
+  if (!read_line (block, line, length, origin, &sample, &error))
     return hr_out_reject (block->out, NULL, origin, error, fatal);
-  }
   if (sample == NULL) {
     hr_out_drop (block->out, NULL, origin, NULL);
     return TRUE;
@@ -203,29 +223,6 @@ give_record (const Block *block, guint root, guint number, HrOrigin *origin, GEr
   hr_buffer_set_origin (sample, origin);
   hr_out_push (block->out, sample);
   return TRUE;
-}
-
-/* a line that is a list of records, a group that was packed beforehand, gives them one by one */
-static gboolean
-give_line (const Block *block, const char *line, gsize length, HrOrigin *origin, GError **fatal)
-{
-  HrJson *json = &block->state->json;
-  GError *error = NULL;
-  guint number = 1;
-  gboolean go_on = TRUE;
-
-  if (!hr_json_scan (json, line, length, block->self->max_depth, NULL, &error))
-    return hr_out_reject (block->out, NULL, origin, error, fatal);
-  if (hr_json_type (json, 0) != HR_JSON_ARRAY || hr_json_first (json, 0) == 0)
-    return give_record (block, 0, 0, origin, fatal);
-  for (guint item = hr_json_first (json, 0); go_on && item != 0;
-       item = hr_json_next (json, 0, item), number++)
-    go_on = give_record (
-        block, item, number,
-        hr_origin_new (origin->uri, origin->root, origin->byte, origin->length, origin->line),
-        fatal);
-  hr_origin_unref (origin);
-  return go_on;
 }
 
 static gboolean

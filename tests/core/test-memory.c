@@ -220,6 +220,29 @@ test_pool_near_size (void)
   hr_memory_unref (memory);
 }
 
+/* batches of many sizes share a few blocks, whatever order they come in */
+static void
+test_pool_large (void)
+{
+  static const gsize sizes[] = { 5u << 20, 8u << 20, 5000000, (4u << 20) + 1, 2100000, 8u << 20 };
+  g_autoptr (HrAllocator) pool = hr_allocator_pool_new (64u << 20);
+  guint8 *data = NULL;
+
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    HrMemory *memory = hr_memory_new_from_allocator (pool, sizes[i], NULL);
+
+    g_assert_true (data == NULL || memory->data == data);
+    data = memory->data;
+    g_assert_cmpuint (memory->size, ==, sizes[i]);
+    g_assert_cmpuint (memory->capacity, ==, 8u << 20);
+    memory->data[sizes[i] - 1] = 1;
+    hr_memory_unref (memory);
+  }
+  /* a block of much less is another one */
+  g_autoptr (HrMemory) small = hr_memory_new_from_allocator (pool, 1u << 20, NULL);
+  g_assert_true (small->data != data);
+}
+
 /* how many of @n freed blocks come back */
 static guint
 count_kept (gsize max_idle, gsize size, guint n)
@@ -266,6 +289,10 @@ test_pool_bound (void)
   g_assert_cmpuint (count_kept (4096 * 3, 4096, 10), ==, 3);
   g_assert_cmpuint (count_kept (4096 * 3 + 4095, 4096, 10), ==, 3);
   g_assert_cmpuint (count_kept (0, 4096, 10), ==, 0);
+  /* three may be larger than the bound, not four; and what counts is what was used of a block */
+  g_assert_cmpuint (count_kept (4096, 10000, 10), ==, 3);
+  g_assert_cmpuint (count_kept (10 * 1100000, 1100000, 10), ==, 10);
+  g_assert_cmpuint (count_kept (10 * 1100000, 1100001, 10), ==, 9);
 }
 
 static gpointer
@@ -421,6 +448,7 @@ main (int argc, char **argv)
   g_test_add_func ("/memory/threads", test_threads);
   g_test_add_func ("/pool/recycles", test_pool_recycles);
   g_test_add_func ("/pool/near-size", test_pool_near_size);
+  g_test_add_func ("/pool/large", test_pool_large);
   g_test_add_func ("/pool/bound", test_pool_bound);
   g_test_add_func ("/pool/threads", test_pool_threads);
   g_test_add_func ("/pool/outlived", test_pool_outlived);

@@ -242,6 +242,47 @@ test_inexact (gconstpointer setting)
   }
 }
 
+/* An image whose shape resize refuses is not decoded before: this one cannot be, and is refused for
+ * its shape all the same. Without known sizes, or with something in between, it is decoded first.
+ */
+static void
+test_shape_first (void)
+{
+  static const gint32 size[] = { 9, 2048 };
+  static const struct {
+    const char *elements;
+    gboolean known;
+    HrDataError code;
+  } chains[] = {
+    { "imagedecode on-error=skip WORKERS ! resize on-error=skip WORKERS", TRUE,
+      HR_DATA_ERROR_ASPECT_RATIO },
+    { "imagedecode on-error=skip WORKERS ! resize on-error=skip WORKERS", FALSE,
+      HR_DATA_ERROR_MEDIA_TRUNCATED },
+    { "imagedecode on-error=skip WORKERS ! identity ! resize on-error=skip WORKERS", TRUE,
+      HR_DATA_ERROR_MEDIA_TRUNCATED },
+  };
+  g_autoptr (GBytes) whole =
+      image_test_load ("cases", "04-aspect-over-200", "wide-2048x9.png", NULL);
+  g_autoptr (GBytes) cut = g_bytes_new_from_bytes (whole, 0, 60);
+
+  for (guint i = 0; i < G_N_ELEMENTS (chains); i++) {
+    GPtrArray *samples = g_ptr_array_new ();
+    g_autoptr (GError) error = NULL;
+    HrBuffer *sample = sample_new ("wide");
+    Run run;
+
+    sample_add (sample, "wide", cut);
+    if (chains[i].known)
+      hr_buffer_set_tensor (sample, "image_sizes", pairs_new (size, 1));
+    g_ptr_array_add (samples, sample);
+    run = run_new ("workers=2", chains[i].elements, samples, &error);
+    g_assert_no_error (error);
+    g_assert_nonnull (find_skipped (&run, "wide"));
+    g_assert_error (find_skipped (&run, "wide")->error, HR_DATA_ERROR, (gint)chains[i].code);
+    run_clear (&run);
+  }
+}
+
 /* ---- properties ---- */
 
 static void
@@ -380,6 +421,7 @@ main (int argc, char **argv)
       g_test_add_data_func (path, settings[s], tests[t].func);
     }
   g_test_add_func ("/image-elements/properties", test_properties);
+  g_test_add_func ("/image-elements/shape-first", test_shape_first);
   g_test_add_func ("/image-elements/pass-on", test_pass_on);
   g_test_add_func ("/image-elements/conflicts", test_conflicts);
   g_test_add_func ("/image-elements/costs", test_costs);

@@ -52,6 +52,52 @@ test_case (gconstpointer data)
   run_clear (&run);
 }
 
+/* what imagefetch tells is what imagedecode delivers, turned or not, and the one who decides may
+ * stand further behind */
+static void
+test_sizes_as_stored (void)
+{
+  static const char *const chains[] = {
+    "imagedecode exif=ignore",
+    "imagedecode exif=apply",
+    "identity ! imagedecode exif=ignore",
+    "tee name=t t. ! imagedecode exif=ignore ! fakesink t. ! imagedecode exif=ignore",
+  };
+  for (guint c = 0; c < G_N_ELEMENTS (chains); c++) {
+    g_autofree char *source = g_strdup_printf (
+        "filesrc location=\"%s/cases/06-exif-orientation/a.jsonl\" ! jsonlparse ! imagefetch",
+        HR_TEST_DATA);
+    g_autoptr (GError) error = NULL;
+    Run run = run_new_from ("workers=1", source, chains[c], &error);
+    guint upright = 0;
+    g_assert_no_error (error);
+    g_assert_cmpuint (run.out->len, ==, 14);
+    for (guint i = 0; i < run.out->len; i++) {
+      HrBuffer *sample = run.out->pdata[i];
+      const gint32 *size = hr_tensor_get_data (hr_buffer_get_tensor (sample, "image_sizes"));
+      HrTensor *image = hr_list_get_tensor (hr_buffer_get_list (sample, "images"), 0);
+      g_assert_cmpint (hr_tensor_get_dim (image, 0), ==, size[0]);
+      g_assert_cmpint (hr_tensor_get_dim (image, 1), ==, size[1]);
+      upright += size[0] > size[1];
+    }
+    /* seven of them are stored lying on their side */
+    g_assert_cmpuint (upright, ==, strstr (chains[c], "ignore") != NULL ? 7 : 0);
+    run_clear (&run);
+  }
+}
+
+static void
+test_sizes_conflict (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_assert_null (hr_parse_launch ("filesrc location=a.jsonl ! jsonlparse ! imagefetch ! tee name=t "
+                                  "t. ! imagedecode name=a exif=ignore ! fakesink "
+                                  "t. ! identity ! imagedecode name=b ! fakesink",
+                                  &error));
+  g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
+  g_assert_nonnull (strstr (error->message, "\"a\" and \"b\" behind it differ in exif="));
+}
+
 static int
 launch (const char *id, const char *elements)
 {
@@ -90,6 +136,8 @@ main (int argc, char **argv)
       g_autofree char *path = g_strdup_printf ("/image-cases/%s/%s", cases[c].id, settings[s]);
       g_test_add_data_func (path, GUINT_TO_POINTER (c * G_N_ELEMENTS (settings) + s), test_case);
     }
+  g_test_add_func ("/image-cases/sizes-as-stored", test_sizes_as_stored);
+  g_test_add_func ("/image-cases/sizes-conflict", test_sizes_conflict);
   g_test_add_func ("/image-cases/exit-status", test_exit_status);
   return g_test_run ();
 }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """usage: check-tokens.py IDS-DUMP VOCAB [TEXTS [SEED]]: random texts over all scripts, ours beside
-Hugging Face's tokenizers. Prints one TAP line for each kind of text."""
+Hugging Face's tokenizers. Prints one TAP line for each kind of text; a failure tells the smallest
+text that shows it."""
 import os
 import random
 import struct
@@ -33,6 +34,10 @@ def makers(rng, added):
     blocks = [block for block in blocks if block]
     changed = [c for c in known if unicodedata.normalize("NFD", c) != c]
     ascii_chars = [chr(c) for c in range(1, 128)]
+    spaces = [c for c in everything if c.isspace() or unicodedata.category(c)[0] == "Z"]
+    controls = [c for c in everything if unicodedata.category(c) in ("Cc", "Cf", "Co")][:400]
+    emoji = [chr(c) for first, last in ((0x1F1E6, 0x1F1FF), (0x1F300, 0x1FAFF), (0x2600, 0x27BF)) for c in range(first, last + 1)]
+    joiners = ["\u200d", "\ufe0f", "\ufe0e", "\u20e3", *[chr(c) for c in range(0x1F3FB, 0x1F400)], "\U000e0067", "\U000e007f"]
 
     def pick(pools, least, most):
         return "".join(rng.choice(rng.choice(pools)) for _ in range(rng.randint(least, most)))
@@ -54,6 +59,9 @@ def makers(rng, added):
         "added tokens, whole and cut": lambda: pick([added, [t[:-1] for t in added], [t[1:] for t in added],
                                                      ["a", " ", "\u0301", "<", "|", ">"]], 1, 20),
         "digits": lambda: pick([list("0123456789"), ["\u0661", "\u2160", "\u00bd", "\U0001d7d8"], [" ", ".", "a"]], 1, 30),
+        "white space of every kind": lambda: pick([spaces, spaces, SPACES, ["a", "1", "!", "\u4e00"]], 1, 30),
+        "controls and format characters": lambda: pick([controls, controls, ["a", " ", "\n", "1", "'s"]], 1, 30),
+        "emoji, joined and coloured": lambda: pick([emoji, emoji, joiners, ["a", " ", "1", "\n"]], 1, 30),
         "long": lambda: rng.choice(known) * rng.randint(200, 3000),
     }
 
@@ -68,6 +76,28 @@ def ours(dump, vocab, texts):
     return [[int(i) for i in line.split()] for line in out.split("\n")[:-1]]
 
 
+def every_block():
+    """each 64 code points, assigned or not, in a row and with spaces between"""
+    for first in range(0, 0x110000, 64):
+        chars = [chr(c) for c in range(first, first + 64) if c and not 0xD800 <= c < 0xE000]
+        if chars:
+            yield "".join(chars)
+            yield " ".join(chars)
+
+
+def shrink(text, differ):
+    """the smallest text that fails as well; differ: which of many texts do"""
+    while True:
+        n = len(text)
+        cuts = {text[:n // 2], text[n // 2:], text[n // 4:], text[:-n // 4]}
+        cuts |= {text[:i] + text[i + 1:] for i in range(min(n, 300))}
+        candidates = sorted(cut for cut in cuts if cut and cut != text)
+        failing = differ(candidates) if candidates else []
+        if not failing:
+            return text
+        text = min(failing, key=len)
+
+
 def main():
     dump, vocab = sys.argv[1:3]
     n = int(sys.argv[3]) if len(sys.argv) > 3 else 2000
@@ -75,17 +105,24 @@ def main():
     rng = random.Random(seed)
     tokenizer = Tokenizer.from_file(vocab)
     added = [token.content for token in tokenizer.get_added_tokens_decoder().values()]
-    kinds = makers(rng, added)
+    kinds = {**makers(rng, added), "every block": None}
     print(f"1..{len(kinds)}\n# seed {seed}")
     failed = False
-    for number, (kind, make) in enumerate(kinds.items(), 1):
-        texts = [make() for _ in range(n)]
+
+    def differing(texts):
+        """{text: (ours, theirs)}"""
         theirs = [e.ids for e in tokenizer.encode_batch(texts, add_special_tokens=False)]
-        mine = ours(dump, vocab, texts)
-        wrong = [i for i in range(n) if mine[i] != theirs[i]]
-        for i in wrong[:3]:
-            print(f"# {ascii(texts[i])}\n#   ours   {mine[i]}\n#   theirs {theirs[i]}")
-        print(f"{'not ok' if wrong else 'ok'} {number} - {kind}: {n - len(wrong)} of {n} texts")
+        rows = zip(texts, ours(dump, vocab, texts), theirs)
+        return {text: (mine, other) for text, mine, other in rows if mine != other}
+
+    for number, (kind, make) in enumerate(kinds.items(), 1):
+        texts = list(every_block()) if make is None else [make() for _ in range(n)]
+        wrong = differing(texts)
+        if wrong:
+            least = shrink(min(wrong, key=len), differing)
+            mine, theirs = differing([least])[least]
+            print(f"# the smallest text: {ascii(least)}\n#   ours   {mine}\n#   theirs {theirs}")
+        print(f"{'not ok' if wrong else 'ok'} {number} - {kind}: {len(texts) - len(wrong)} of {len(texts)} texts")
         failed |= bool(wrong)
     return failed
 

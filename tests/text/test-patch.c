@@ -1,4 +1,5 @@
 /* patches: the tables and the order of the numbers, beside the golden ones and the formula */
+#include "headrace.h"
 #include "patch.h"
 #include <string.h>
 #include "text-test.h"
@@ -91,7 +92,9 @@ check_layout (const HrPatchShape *shape, const HrPatchTable *table, gsize height
 {
   gsize p = shape->size, m = shape->merge, rows = hr_patch_rows (shape, height, width);
   gsize columns = hr_patch_columns (shape), size = hr_patch_type_size (table->type);
-  g_autofree guint8 *rgb = g_malloc (height * width * 3), *got = g_malloc (rows * columns * size);
+  g_autofree guint8 *rgb = g_malloc (height * width * 3);
+  g_autoptr (HrMemory) memory = hr_memory_new (rows * columns * size); /* aligned */
+  guint8 *got = memory->data;
 
   for (gsize i = 0; i < height * width * 3; i++)
     rgb[i] = (guint8)g_test_rand_int_range (0, 256);
@@ -144,6 +147,29 @@ test_layout (void)
   check_shapes (half, one, 1); /* half of all bytes lie in the middle of two numbers */
 }
 
+/* large ones are written past the caches, unless they are not aligned */
+static void
+test_large (void)
+{
+  static const HrPatchShape shape = { 16, 2, 2 };
+  g_autoptr (HrMemory) aligned = hr_memory_new (512 * 704 * 24),
+                       other = hr_memory_new (512 * 704 * 24 + 4);
+  g_autofree guint8 *rgb = g_malloc (512 * 704 * 3);
+
+  for (gsize i = 0; i < 512 * 704 * 3; i++)
+    rgb[i] = (guint8)g_test_rand_int_range (0, 256);
+  for (guint type = HR_PATCH_FLOAT32; type <= HR_PATCH_UINT8; type++) {
+    HrPatchTable table;
+    gsize bytes = 512 * 704 * 6 * hr_patch_type_size ((HrPatchType)type);
+
+    hr_patch_table_init (&table, (HrPatchType)type, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
+    check_layout (&shape, &table, 512, 704);
+    hr_patch_write (&shape, &table, rgb, 512, 704, aligned->data);
+    hr_patch_write (&shape, &table, rgb, 512, 704, other->data + 4);
+    g_assert_cmpmem (aligned->data, bytes, other->data + 4, bytes);
+  }
+}
+
 /* the fast way is taken where it should be: it would be easy to lose it and not to notice */
 static void
 test_forms (void)
@@ -151,8 +177,10 @@ test_forms (void)
   HrPatchTable table;
 
   hr_patch_table_init (&table, HR_PATCH_FLOAT32, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
-  g_assert_cmpint (table.form, !=, HR_PATCH_LOOK_UP);
+  g_assert_cmpint (table.form, ==, HR_PATCH_TWICE);
   hr_patch_table_init (&table, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
+  g_assert_cmpint (table.form, ==, HR_PATCH_TIMES);
+  hr_patch_table_init (&table, HR_PATCH_FLOAT16, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
   g_assert_cmpint (table.form, ==, HR_PATCH_TIMES);
   hr_patch_table_init (&table, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, clip_mean, clip_std,
                        1.0 / 255);
@@ -168,6 +196,7 @@ main (int argc, char **argv)
   g_test_add_func ("/text/patch/ties", test_ties);
   g_test_add_func ("/text/patch/float16", test_float16);
   g_test_add_func ("/text/patch/layout", test_layout);
+  g_test_add_func ("/text/patch/large", test_large);
   g_test_add_func ("/text/patch/forms", test_forms);
   return g_test_run ();
 }

@@ -107,6 +107,7 @@ check_batch (const char *setting, const char *format, gsize width)
   }
   g_assert_cmpuint (at, ==, all->len);
   g_assert_cmpuint (images, ==, 14);
+  g_assert_cmpint (json_object_get_int_member (json_node_get_object (run.stats), "images"), ==, 14);
   elements = json_object_get_array_member (json_node_get_object (run.stats), "elements");
   for (guint i = 0; i < json_array_get_length (elements); i++)
     g_assert_cmpint (
