@@ -337,6 +337,12 @@ hr_mix_free (HrMix *mix)
   g_free (mix);
 }
 
+gint64
+hr_mix_member_seed (guint64 seed, guint member)
+{
+  return (gint64)(hr_permute_key (seed, 0, HR_KEY_MEMBER, member) >> 1);
+}
+
 guint64
 hr_mix_get_length (const HrMix *mix)
 {

@@ -1,34 +1,9 @@
 /* hr-mix.h: which member of a mix gives the sample at a place, and which of its samples that is.
  * docs/order.md */
 #pragma once
-#include <glib.h>
+#include "hr-plan.h"
 
-/* a member's share of the places */
-typedef enum {
-  HR_MIX_RATIO,      /* its weight */
-  HR_MIX_PASSES,     /* weight x length: passes over it in an epoch of the mix */
-  HR_MIX_TEMPERATURE /* weight x length ^ (1 / temperature) */
-} HrMixWeights;
-
-/* an epoch of the mix ends when … */
-typedef enum {
-  HR_MIX_LONGEST, /* … every member has given as many samples as it has */
-  HR_MIX_SHORTEST /* … the first of them has. Of HR_MIX_PASSES neither counts: it ends with them */
-} HrMixEnd;
-
-/**
- * HrMixRules:
- * @random: the places are permuted in windows of HR_MIX_WINDOW
- * @seed: of these permutations, and of members without one of their own
- */
-typedef struct {
-  HrMixWeights weights;
-  gdouble temperature;
-  HrMixEnd end;
-  gboolean random;
-  guint64 seed;
-} HrMixRules;
-
+/* rules->random permutes the places of so many at a time */
 #define HR_MIX_WINDOW 4096
 
 /**
@@ -56,6 +31,8 @@ typedef struct _HrMix HrMix;
 /* HR_PARSE_ERROR_CONFLICT if there is no such epoch */
 HrMix *hr_mix_new (const HrMixRules *rules, const HrMixMember *members, guint n, GError **error);
 void hr_mix_free (HrMix *mix);
+/* the seed of a member that has none of its own, of 63 bits */
+gint64 hr_mix_member_seed (guint64 seed, guint member);
 /* places of an epoch; all have as many */
 guint64 hr_mix_get_length (const HrMix *mix);
 /* what the member's share is counted in; the shares of all make a period */
