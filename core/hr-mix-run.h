@@ -1,5 +1,5 @@
-/* hr-mix-run.h: the members of a mix find together while it runs: each source tells how many samples
- * it has, and waits until all have; from then on the order is known. Private to the core */
+/* hr-mix-run.h: the members of a mix find together while it runs: each source tells how many
+ * samples it has, and waits until all have; from then on the order is known. Private to the core */
 #pragma once
 #include "hr-cursor.h"
 #include "hr-mix.h"

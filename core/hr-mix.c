@@ -115,8 +115,8 @@ count (const Stage *stage, guint index, guint64 places)
 
   while (high - low > 1) {
     guint middle = low + (high - low) / 2;
-    guint64 first = deal (u, stage->sums[middle] - stage->sums[low],
-                          stage->sums[high] - stage->sums[low]);
+    guint64 first =
+        deal (u, stage->sums[middle] - stage->sums[low], stage->sums[high] - stage->sums[low]);
 
     if (index < middle) {
       u = first;
@@ -278,8 +278,7 @@ set_totals (HrMix *mix)
 {
   for (guint s = 0; s < mix->stages->len; s++) {
     const Stage *stage = get_stage (mix, s);
-    guint64 end =
-        s + 1 < mix->stages->len ? get_stage (mix, s + 1)->start : mix->length;
+    guint64 end = s + 1 < mix->stages->len ? get_stage (mix, s + 1)->start : mix->length;
 
     for (guint i = 0; i < stage->n; i++)
       mix->totals[stage->members[i]] = stage->before[i] + count (stage, i, end - stage->start);

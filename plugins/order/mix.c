@@ -30,19 +30,21 @@ static const HrProp props[] = {
                 "others; epochs: how often each is given in an epoch of the mix; temperature: "
                 "weight x (its number of samples) ^ (1 / temperature) is its ratio",
                 .flags = HR_PROP_STREAM),
-  HR_PROP_DOUBLE (Mix, temperature, 0.01, 1e6, 1,
-                  "For weights=temperature: 1 is in proportion to the numbers of samples, higher is "
-                  "nearer to equal shares",
-                  .flags = HR_PROP_STREAM),
+  HR_PROP_DOUBLE (
+      Mix, temperature, 0.01, 1e6, 1,
+      "For weights=temperature: 1 is in proportion to the numbers of samples, higher is "
+      "nearer to equal shares",
+      .flags = HR_PROP_STREAM),
   HR_PROP_ENUM (Mix, end, ends, HR_MIX_LONGEST,
                 "An epoch ends when every member has given as many samples as it has (longest), or "
                 "when the first of them has (shortest); of weights=epochs, when all have as often "
                 "as their weights say",
                 .flags = HR_PROP_STREAM),
-  HR_PROP_ENUM (Mix, pattern, patterns, PATTERN_EVEN,
-                "even: members take turns as evenly as their shares allow; random: in random order, "
-                "with the same shares in any 4096 samples",
-                .flags = HR_PROP_STREAM),
+  HR_PROP_ENUM (
+      Mix, pattern, patterns, PATTERN_EVEN,
+      "even: members take turns as evenly as their shares allow; random: in random order, "
+      "with the same shares in any 4096 samples",
+      .flags = HR_PROP_STREAM),
   HR_PROP_ENUM (Mix, shuffle, HR_SHUFFLES, HR_SHUFFLE_NONE,
                 "If set, that of the members that do not set their own", .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Mix, seed, 0, G_MAXINT64, 0,
@@ -232,13 +234,13 @@ static const char *const examples[] = {
 HR_ELEMENT (
     mix, Mix, .summary = "Mix the lines of several sources by weights",
     .description =
-        "Its inputs are sources of lines, its members; each has `weight`, `repeat`, and an order of "
+        "Its inputs are sources of lines, its members; each has `weight`, `repeat`, and an order "
+        "of "
         "its own by `shuffle` and `seed`. Which member gives a sample, and which of its samples, "
         "depends on the weights, the numbers of samples, the seed and the place alone "
         "(docs/order.md), so a run can go on exactly, for any number of ranks, each of which reads "
         "its own lines only. To know how many samples there are, all members are scanned at the "
         "first start. A member without a line that is not blank ends the run at its start.",
     .examples = examples, .needs = "lines", .gives = "lines", .worker_size = sizeof (State),
-    .props = props, .light = TRUE, .check_place = mix_check_place,
-    .worker_start = mix_worker_start, .worker_stop = mix_worker_stop, .mixes = mix_mixes,
-    .choose = mix_choose, .accept = mix_accept)
+    .props = props, .light = TRUE, .check_place = mix_check_place, .worker_start = mix_worker_start,
+    .worker_stop = mix_worker_stop, .mixes = mix_mixes, .choose = mix_choose, .accept = mix_accept)
