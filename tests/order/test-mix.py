@@ -12,16 +12,17 @@ import tempfile
 
 import mixing
 import reference
+import tokenizer
 from runner import Runner, expected_members, got_members, main, random_data, show
 
 ORDER_RUN, CASES = sys.argv[1], pathlib.Path(sys.argv[2])
 OPTIONS = {"n": 100, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[3:])}}
 
 
-def random_member(rng, number, rules):
+def random_member(rng, number, rules, bad=None):
     """A data set of at least one line, and what is said of it."""
     while True:
-        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]), most=rng.choice([3, 20, 40]), prefix=f"{number}-")
+        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]) if bad is None else bad, most=rng.choice([3, 20, 40]), prefix=f"{number}-")
         n = sum(len(reference.lines(d)) for d in data.objects.values())
         if n > 0:
             break
@@ -107,6 +108,22 @@ class Round:
         return answer["checkpoint"] or resume
 
 
+    def ask(self):
+        """Parts of the order by themselves, in any order."""
+        world = self.rng.choice([w for w in (1, 2, 3, 4, 6) if self.group % w == 0])
+        size, parts = self.group // world, {}
+        for epoch, place, slots in self.wanted:
+            for rank in range(world):
+                parts[epoch, place // size + rank] = expected_members(slots, place, rank, size, self.bad)
+        asked = self.rng.choices(list(parts), k=self.rng.randrange(1, 30)) if parts else []
+        text = self.text(world, 0, {"requests": True})
+        steps = self.rng.choice(self.runners).steps(text, requests=asked)
+        for step, (epoch, part) in zip(steps, asked):
+            assert step[0] == epoch and got_members(step) == parts[epoch, part], \
+                f"epoch {epoch}, slice {part}: {got_members(step)}\nnot {parts[epoch, part]}\n{text}"
+        assert len(steps) == len(asked), f"{len(steps)} of {len(asked)}: {text}"
+
+
 def check_round(runners, seed):
     this = Round(runners, seed)
     n, rng = len(this.expected(0, 1, 0)), this.rng
@@ -117,6 +134,8 @@ def check_round(runners, seed):
         resume, at = this.leg(resume, cut - at), cut
         if this.batched or rng.random() < 0.5:
             this.leg(resume, -1)
+    if this.batched and "limit" not in this.bounds:
+        this.ask()
     this.close()
 
 
@@ -128,6 +147,31 @@ def test_random(runners):
         except Exception:
             print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
             raise
+
+
+def test_packed(runners):
+    """packed rows of a mix: joined where a run is cut inside a block, they are the uninterrupted ones"""
+    for seed in range(5):
+        rng = random.Random(seed)
+        members = [random_member(rng, i, {"weights": "ratio"}, bad=0.1) for i in range(3)]
+        tokenizer.write(members[0][0].folder / "tokenizer.json")
+
+        def text(**free):
+            sources = " ".join(f"filesrc location={d.folder} {show(said)} ! m." for d, said in members)
+            return (f"on-error=skip {show(free)} mix name=m epochs=2 pattern={['even', 'random'][seed % 2]} ! "
+                    f"jsonlparse workers={rng.choice([1, 4])} ! tokenize tokenizer={members[0][0].folder}/tokenizer.json ! "
+                    f"batch mode=packed pack-window=7 max-tokens=300 ! appsink {sources}")
+
+        whole = runners[0].steps(text(serial=True))
+        assert len(whole) > 2, len(whole)
+        for k in range(1, len(whole), 1 + len(whole) // 20):
+            before = runners[k % len(runners)].run(text(), take=k, mark=k)
+            after = runners[k % 2].run(text(cpus=3), resume=before["checkpoint"])
+            assert after["error"] is None, after["error"]
+            rows = [(s[0], s[1], s[3], got_members(s)) for s in before["steps"] + after["steps"]]
+            assert rows == [(s[0], s[1], s[3], got_members(s)) for s in whole], f"seed {seed}, cut at {k}"
+        for data, _ in members:
+            data.remove()
 
 
 def case_text(*members, before="", rules=""):
