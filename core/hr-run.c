@@ -172,6 +172,9 @@ hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes)
            : run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW) ? 1
                                                                           : DEFAULT_ITEMS;
   *bytes = own_bytes > 0 ? own_bytes : DEFAULT_BYTES;
+  /* the queues of a mix together hold as much as one: most wait while one member is needed */
+  if (own_bytes == 0 && run->def->mixes != NULL)
+    *bytes = MAX (DEFAULT_BYTES / run->element->inputs->len, 1);
 }
 
 gint64

@@ -19,10 +19,10 @@ ORDER_RUN, CASES = sys.argv[1], pathlib.Path(sys.argv[2])
 OPTIONS = {"n": 100, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[3:])}}
 
 
-def random_member(rng, number, rules, bad=None):
+def random_member(rng, number, rules, bad=None, long=0):
     """A data set of at least one line, and what is said of it."""
     while True:
-        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]) if bad is None else bad, most=rng.choice([3, 20, 40]), prefix=f"{number}-")
+        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]) if bad is None else bad, long=long, most=rng.choice([3, 20, 40]), prefix=f"{number}-")
         n = sum(len(reference.lines(d)) for d in data.objects.values())
         if n > 0:
             break
@@ -57,7 +57,8 @@ class Round:
                 self.bounds[name] = rng.randrange(1, 90)
         if len(self.bounds) == 1 and self.bounds["epochs"] == 0:
             self.bounds["steps"] = rng.randrange(1, 60)
-        self.members = [random_member(rng, i, self.rules) for i in range(rng.choice([1, 2, 2, 3, 3, 5, 9]))]
+        self.long = rng.choice([0, 0, 250])
+        self.members = [random_member(rng, i, self.rules, long=self.long) for i in range(rng.choice([1, 2, 2, 3, 3, 5, 9]))]
         self.group, self.drop_last = rng.choice([1, 2, 4, 6, 8, 12]), rng.random() < 0.3
         self.batched = self.group > 1 or self.drop_last or rng.random() < 0.5
         rules = {("pattern_of" if k == "pattern" else k): v for k, v in self.rules.items()}
@@ -77,7 +78,7 @@ class Round:
         free = {"serial": rng.random() < 0.25, "cpus": rng.choice([1, 2, 5]), "memory": rng.choice(["2GiB", "2GiB", "1"])}
         text = f"on-error=skip {show(free)} {show(bounds)} world={world} rank={rank} "
         text += f"mix name=m {show(self.rules)} queue-items={rng.choice([1, 2, 100])} block-bytes={rng.choice([1, 300, 1 << 20])} ! "
-        text += f"jsonlparse workers={rng.choice([1, 1, 4])} ! "
+        text += f"jsonlparse workers={rng.choice([1, 1, 4])} {f'max-line-bytes={self.long} ' if self.long else ''}! "
         if self.batched:
             text += f"batch size={self.group // world} drop-last={str(self.drop_last).lower()} ! "
             text += rng.choice(["", f"prefetchqueue max-batches={rng.choice([1, 2, 100])} ! "])
@@ -172,6 +173,25 @@ def test_packed(runners):
             assert rows == [(s[0], s[1], s[3], got_members(s)) for s in whole], f"seed {seed}, cut at {k}"
         for data, _ in members:
             data.remove()
+
+
+def test_links(runners):
+    """relative links of each member start from, and stay in, its own folder"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in "ab":
+            path = pathlib.Path(folder, name)
+            (path / "images").mkdir(parents=True)
+            (path / "images" / "1.jpg").write_bytes(b"\xff\xd8 " + name.encode())
+            with open(path / f"{name}.jsonl", "w") as out:
+                for link in ("images/1.jpg", "../a/images/1.jpg", "../b/images/1.jpg", "images/1.jpg"):
+                    turns = [{"from": "human", "value": "<image>"}, {"from": "gpt", "value": "x"}]
+                    out.write(json.dumps({"image": link, "conversations": turns}) + "\n")
+        rest = "! jsonlparse ! imagefetch on-error=skip ! batch size=2 mode=list ! appsink "
+        alone = [runners[0].steps(f"filesrc location={folder}/{name}/ {rest}") for name in "ab"]
+        mixed = runners[0].steps(f"mix name=m {rest} filesrc location={folder}/a/ ! m. filesrc location={folder}/b/ ! m.")
+        digests = [{(m[0], m[1]): m[4] for step in run for m in step[4]} for run in [*alone, mixed]]
+        assert digests[2] == digests[0] | digests[1] and len(digests[2]) == 8
+        assert [d is None for d in digests[0].values()] == [False, False, True, False], digests
 
 
 def case_text(*members, before="", rules=""):
