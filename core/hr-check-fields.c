@@ -181,7 +181,7 @@ walk_element (Walk *walk, HrElement *element, GError **error)
     set = hr_field_set_new ();
   else if (element->inputs->len == 1)
     set = hr_field_set_copy (input_set (walk, element, 0));
-  else if (def->join == NULL || def->join (element->self) == HR_JOIN_ZIP)
+  else if (def->choose == NULL && (def->join == NULL || def->join (element->self) == HR_JOIN_ZIP))
     set = zip (walk, element, error);
   else
     set = intersect (walk, element);

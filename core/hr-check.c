@@ -97,7 +97,7 @@ check_pads (HrCheck *check, GError **error)
       return fail_unlinked (check, element, FALSE, error);
     if (!is_sink (def) && outputs == 0)
       return fail_unlinked (check, element, TRUE, error);
-    if (inputs > 1 && def->merge == NULL)
+    if (inputs > 1 && !hr_element_def_joins (def))
       return hr_check_fail (check, element, HR_PARSE_ERROR_LINK, error,
                             "\"%s\" has one input, not %u", label, inputs);
     if (outputs > 1 && def->route == NULL)
@@ -315,6 +315,52 @@ check_rows (HrCheck *check, GError **error)
   return TRUE;
 }
 
+/* what a mix says of all its members, and what only they can say */
+static gboolean
+check_member (HrCheck *check, HrElement *source, gboolean mixed, GError **error)
+{
+  static const char *const ours[] = { "weight", "repeat" };
+
+  if (mixed && hr_element_is_set (source, "epochs"))
+    return hr_check_fail (check, source, HR_PARSE_ERROR_CONFLICT, error,
+                          "\"%s\": epochs are the mix's\nset epochs there; repeat=false here gives a "
+                          "member once in each of them",
+                          hr_check_label (check, source));
+  for (guint i = 0; !mixed && i < G_N_ELEMENTS (ours); i++)
+    if (hr_element_is_set (source, ours[i]))
+      return hr_check_fail (check, source, HR_PARSE_ERROR_CONFLICT, error,
+                            "\"%s\": %s is for members of a mix, and it is none\nlink it to one: "
+                            "mix name=m ! … %s … ! m.",
+                            hr_check_label (check, source), ours[i], source->def->name);
+  return TRUE;
+}
+
+static gboolean
+check_mixes (HrCheck *check, GError **error)
+{
+  for (guint k = 0; k < check->n; k++) {
+    HrElement *element = check->order[k];
+    const HrElement *to = element->outputs->len > 0
+                              ? ((HrLink *)g_ptr_array_index (element->outputs, 0))->to
+                              : NULL;
+
+    for (guint pad = 0; element->def->mixes != NULL && pad < element->inputs->len; pad++) {
+      HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
+
+      if (!from->def->plans)
+        return hr_check_fail (check, from, HR_PARSE_ERROR_LINK, error,
+                              "\"%s\" cannot be a member of \"%s\": the order of what it gives is "
+                              "not known beforehand\nmembers are sources of lines (filesrc, s3src), "
+                              "linked to the mix without anything between",
+                              hr_check_label (check, from), hr_check_label (check, element));
+    }
+    if (element->def->plans
+        && !check_member (check, element, to != NULL && to->def->mixes != NULL, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 check_all (HrCheck *check, GError **error)
 {
@@ -323,7 +369,7 @@ check_all (HrCheck *check, GError **error)
   for (guint i = 0; i < check->n; i++)
     if (!check_properties (check, hr_pipeline_get_nth_element (check->pipeline, i), error))
       return FALSE;
-  return check_pullable (check, error) && check_unordered (check, error)
+  return check_mixes (check, error) && check_pullable (check, error) && check_unordered (check, error)
          && check_rows (check, error) && hr_check_fields (check, error);
 }
 

@@ -9,7 +9,7 @@
 
 /* ---- positions ---- */
 
-/* the source whose order counts: with several there is none */
+/* the source whose order counts; of a mix, all members tell the same */
 static HrRun *
 find_source (const HrPipeline *pipeline)
 {
@@ -122,7 +122,7 @@ hr_checkpoint_describe_elements (HrPipeline *pipeline)
     json_builder_set_member_name (into, "element");
     json_builder_add_string_value (into, element->def->name);
     json_builder_set_member_name (into, "properties");
-    add_properties (into, element->self, element->def->props, element->def->plans ? seed : NULL);
+    add_properties (into, element->self, element->def->props, element->def->plans || element->def->mixes ? seed : NULL);
     json_builder_end_object (into);
   }
   json_builder_end_array (into);
@@ -178,7 +178,7 @@ add_objects (JsonBuilder *into, const HrPlan *plan)
 }
 
 static void
-add_source (JsonBuilder *into, HrRun *run, const HrPlanStart *start)
+add_source (JsonBuilder *into, const HrRun *run, const HrPlanStart *start)
 {
   json_builder_begin_object (into);
   add_objects (into, run->plan);
@@ -187,6 +187,22 @@ add_source (JsonBuilder *into, HrRun *run, const HrPlanStart *start)
   add_int (into, "byte", start->byte);
   add_int (into, "first", start->first);
   json_builder_end_object (into);
+}
+
+/* of a mix, its members in the order of its inputs */
+static void
+add_data (JsonBuilder *into, const HrRun *source, const HrPlanStart *start)
+{
+  const HrElement *mix =
+      source->mix != NULL ? ((HrLink *)source->element->outputs->pdata[0])->to : NULL;
+
+  json_builder_set_member_name (into, "data");
+  json_builder_begin_array (into);
+  if (mix == NULL)
+    add_source (into, source, start);
+  for (guint i = 0; mix != NULL && i < mix->inputs->len; i++)
+    add_source (into, ((HrLink *)mix->inputs->pdata[i])->from->run, start);
+  json_builder_end_array (into);
 }
 
 /* ---- the document ---- */
@@ -202,14 +218,17 @@ refuse (GError **error, const char *what)
 static gboolean
 check_graph (HrPipeline *pipeline, GError **error)
 {
-  guint n_sources = 0;
+  const HrRun *source = find_source (pipeline);
 
   for (guint i = 0; i < pipeline->elements->len; i++) {
     const HrElement *element = pipeline->elements->pdata[i];
     const HrElementDef *def = element->def;
     g_autofree char *what = NULL;
 
-    n_sources += element->inputs->len == 0;
+    if (element->inputs->len == 0 && element->run->orders.shard.group > 0
+        && element->run != source
+        && (source->mix == NULL || source->mix != element->run->mix))
+      return refuse (error, "several sources, and no mix that says how they follow each other");
     if (element->inputs->len == 0 && element->run->orders.shard.group == 0)
       what = g_strdup_printf ("%s \"%s\" has no order that is known beforehand", def->name,
                               element->common.name);
@@ -222,8 +241,6 @@ check_graph (HrPipeline *pipeline, GError **error)
     if (what != NULL)
       return refuse (error, what);
   }
-  if (n_sources > 1)
-    return refuse (error, "several sources, and no mix that says how they follow each other");
   return TRUE;
 }
 
@@ -300,10 +317,7 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   json_builder_add_value (into, hr_checkpoint_describe_pipeline (pipeline));
   json_builder_set_member_name (into, "elements");
   json_builder_add_value (into, hr_checkpoint_describe_elements (pipeline));
-  json_builder_set_member_name (into, "data");
-  json_builder_begin_array (into);
-  add_source (into, source, &start);
-  json_builder_end_array (into);
+  add_data (into, source, &start);
   json_builder_end_object (into);
   root = json_builder_get_root (into);
   return hr_json_write (root, TRUE);

@@ -81,3 +81,12 @@ hr_cursor_advance (HrCursor *cursor)
   else
     cursor->next++;
 }
+
+void
+hr_cursor_skip (HrCursor *cursor, guint64 place)
+{
+  if (cursor->next_unit != NULL)
+    cursor->place = MAX (cursor->place, MIN (place, cursor->end));
+  else
+    cursor->next = MAX (cursor->next, hr_shard_count (&cursor->shard, place));
+}

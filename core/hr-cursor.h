@@ -48,3 +48,5 @@ void hr_cursor_begin (HrCursor *cursor, guint64 epoch, guint64 place);
 /* the next place; it stays the next until hr_cursor_advance() */
 HrCursorNext hr_cursor_peek (HrCursor *cursor, guint64 *epoch, guint64 *place);
 void hr_cursor_advance (HrCursor *cursor);
+/* passes over the places below @place of the epoch that the last one was of */
+void hr_cursor_skip (HrCursor *cursor, guint64 place);

@@ -60,6 +60,12 @@ const char *hr_element_suggest_prop (const HrElementDef *def, const char *name);
 gboolean hr_element_name_is_valid (const char *name);
 /* is the table itself sound? HR_CORE_ERROR_PLUGIN */
 gboolean hr_element_def_check (const HrElementDef *def, GError **error);
+/* may have several inputs */
+static inline gboolean
+hr_element_def_joins (const HrElementDef *def)
+{
+  return def->merge != NULL || def->choose != NULL;
+}
 /* "source", "transform", …: the kind that the functions of the table make */
 const char *hr_element_def_kind (const HrElementDef *def);
 

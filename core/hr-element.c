@@ -394,7 +394,7 @@ hr_element_def_kind (const HrElementDef *def)
     return "each";
   if (def->submit != NULL)
     return "async";
-  if (def->merge != NULL)
+  if (hr_element_def_joins (def))
     return "join";
   if (def->route != NULL)
     return "tee";
@@ -436,17 +436,21 @@ hr_element_def_check (const HrElementDef *def, GError **error)
       || g_str_has_suffix (def->summary, "."))
     return unsound (def, error, "its summary is half a sentence in one line, without a full stop");
   kinds = (def->create != NULL) + (def->process != NULL) + (def->each != NULL)
-          + (def->submit != NULL) + (def->merge != NULL) + (def->route != NULL)
+          + (def->submit != NULL) + (def->merge != NULL) + (def->choose != NULL)
+          + (def->route != NULL)
           + (def->consume != NULL) + (def->pullable != FALSE) + (def->pushable != FALSE);
   if (kinds != 1)
     return unsound (def, error,
-                    "%s of create, process, each, submit, merge, route, consume, pullable "
-                    "and pushable is set; exactly one makes its kind",
+                    "%s of create, process, each, submit, merge, choose, route, consume, "
+                    "pullable and pushable is set; exactly one makes its kind",
                     kinds == 0 ? "none" : "more than one");
   if ((def->each != NULL) != (def->each_field != NULL))
     return unsound (def, error, "each and each_field go together");
   if ((def->submit != NULL) != (def->poll != NULL))
     return unsound (def, error, "submit and poll go together");
+  if ((def->choose != NULL) != (def->accept != NULL)
+      || (def->choose != NULL) != (def->mixes != NULL))
+    return unsound (def, error, "choose, accept and mixes go together");
   if (def->block != NULL
       && (def->process == NULL || def->group == NULL || !def->takes_holes
           || def->parallel != HR_PARALLEL_NO))

@@ -107,6 +107,10 @@ typedef enum {
  *   anything else.
  * @merge: many inputs to one: join. @join says how it takes its inputs (self's property may
  * choose).
+ * @choose with @accept: many inputs to one, and the element says which input it needs next: mix.
+ *   choose() is called again and again; it may push buffers, and sets *@input to the input whose
+ *   next buffer accept() shall get before the call after that, or leaves it: call me again. accept()
+ *   gets %NULL if that input has ended.
  * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
  * @consume: sink.
  * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.
@@ -188,6 +192,8 @@ struct _HrElementDef {
   HrJoin (*join) (gconstpointer self);
   HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in,
                       GError **error);
+  HrFlow (*choose) (gconstpointer self, gpointer worker, HrOut *out, guint *input, GError **error);
+  void (*accept) (gconstpointer self, gpointer worker, guint input, HrBuffer *in);
   guint64 (*route) (gconstpointer self, gpointer worker, const HrBuffer *in, guint n_out);
 
   gboolean (*consume) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
@@ -204,6 +210,9 @@ struct _HrElementDef {
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
    * first */
   void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
+  /* mix: its inputs are sources with .plans, and this is the order of what they give together; see
+   * hr_out_peek_place() */
+  void (*mixes) (gconstpointer self, HrMixRules *rules);
   /* further numbers for the stats, a JSON object's members are added to the element's; any thread
    */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
@@ -293,6 +302,16 @@ gboolean hr_out_is_serial (HrOut *out);
  * What to read: sources only.
  */
 HrPlan *hr_out_get_plan (HrOut *out);
+/**
+ * hr_out_peek_place: (skip)
+ *
+ * What a mix gives next; it stays the next until hr_out_advance_place(). For choose() only.
+ */
+HrPlanNext hr_out_peek_place (HrOut *out, HrMixPlace *place);
+/**
+ * hr_out_advance_place: (skip)
+ */
+void hr_out_advance_place (HrOut *out);
 /**
  * hr_out_get_element: (skip)
  */

@@ -423,6 +423,49 @@ join_any (HrWorker *worker)
 }
 
 static void
+flush_chosen (HrOut *out)
+{
+  for (guint i = 0; i < out->n_buffers; i++)
+    out->buffers[i]->sample = -1;
+  flush_all (out);
+}
+
+/* the element says which input comes next */
+static void
+choose_loop (HrWorker *worker)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  gint64 begin, end;
+  guint pad;
+
+  if (hr_mix_run_wait (run->mix, &run->closed, &run->pipeline->stopping) == NULL)
+    return;
+  out->flush = flush_chosen;
+  while (!hr_run_is_closed (run)) {
+    HrBuffer *in;
+    HrFlow flow;
+
+    begin = hr_now ();
+    flow = hr_work_choose (worker, &pad);
+    end = hr_now ();
+    count_work (worker, end - begin);
+    flush_all (out); /* before we wait */
+    begin = hr_now ();
+    hr_counter_add (&worker->blocked_out, begin - end);
+    if (flow != HR_FLOW_MORE)
+      return;
+    if (pad == HR_NO_INPUT)
+      continue;
+    in = pop_one (worker, input (worker, pad));
+    hr_counter_add (&worker->blocked_in, hr_now () - begin);
+    if (in != NULL)
+      count_items (worker, &in, 1);
+    run->def->accept (run->self, worker->state, pad, in);
+  }
+}
+
+static void
 join_loop (HrWorker *worker)
 {
   switch (worker->run->def->join (worker->run->self)) {
@@ -449,6 +492,8 @@ hr_loop_for (const HrElementDef *def)
     return route_loop;
   if (def->merge != NULL)
     return join_loop;
+  if (def->choose != NULL)
+    return choose_loop;
   if (def->consume != NULL)
     return sink_loop;
   return transform_loop;

@@ -290,6 +290,18 @@ hr_out_get_plan (HrOut *out)
   return run->plan;
 }
 
+HrPlanNext
+hr_out_peek_place (HrOut *out, HrMixPlace *place)
+{
+  return hr_mix_run_peek (out->worker->run->mix, place);
+}
+
+void
+hr_out_advance_place (HrOut *out)
+{
+  hr_mix_run_advance (out->worker->run->mix);
+}
+
 HrElement *
 hr_out_get_element (HrOut *out)
 {
@@ -301,6 +313,8 @@ hr_out_wait_request (HrOut *out)
 {
   HrRun *run = out->worker->run;
 
+  if (run->reader.requests == NULL)
+    return;
   hr_worker_begin_wait (out->worker, HR_WAIT_OUTSIDE, NULL);
   hr_requests_wait (&run->reader, &run->closed, &run->pipeline->stopping);
   hr_worker_end_wait (out->worker);

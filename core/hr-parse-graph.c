@@ -111,7 +111,7 @@ max_pads (const HrElementDef *def, gboolean output)
 
   if (output)
     return sink ? 0 : def->route != NULL ? MAX_OUTPUTS : 1;
-  return source ? 0 : def->merge != NULL ? MAX_INPUTS : 1;
+  return source ? 0 : hr_element_def_joins (def) ? MAX_INPUTS : 1;
 }
 
 /* "1", "sink_1", "src_1", "sink", "src" */

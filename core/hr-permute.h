@@ -9,7 +9,8 @@ typedef enum {
   HR_KEY_BLOCKS = 1, /* shuffle=window: the blocks of an epoch */
   HR_KEY_GROUP,      /* … the lines of a group of blocks */
   HR_KEY_LINES,      /* shuffle=full: the lines of an epoch */
-  HR_KEY_MEMBER      /* the seed of a mix's member */
+  HR_KEY_MEMBER,     /* the seed of a mix's member */
+  HR_KEY_PATTERN     /* the places of a window of a mix */
 } HrKeyPurpose;
 
 /**

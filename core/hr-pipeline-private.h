@@ -3,6 +3,7 @@
 #include "hr-element-private.h"
 #include "hr-gate.h"
 #include "hr-link.h"
+#include "hr-mix-run.h"
 #include "hr-plan-private.h"
 #include "hr-requests.h"
 #include "hr-reservation.h"
@@ -99,6 +100,7 @@ struct _HrRun {
   HrPlanOrders orders; /* sources: what goes for their plan … */
   HrPlanStart start;   /* … and where it begins */
   HrRequestReader reader; /* … or what it has read of what was asked for */
+  HrMixRun *mix;       /* of a mix, and of its members: the mix's */
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
   guint64
@@ -215,6 +217,8 @@ void hr_work_process (HrWorker *worker, HrBuffer *in);
 void hr_work_finish (HrWorker *worker);
 HrFlow hr_work_create (HrWorker *worker);
 gboolean hr_work_consume (HrWorker *worker, HrBuffer *in);
+/* *input: HR_NO_INPUT if it needs none */
+HrFlow hr_work_choose (HrWorker *worker, guint *input);
 
 /* hr-out.c */
 struct _HrOut {

@@ -14,6 +14,12 @@ typedef struct {
   /* slices are asked for; NULL: the rank's own, one after the other */
   HrUnitFunc next_unit;
   gpointer unit_user;
+  /* a member of a mix; NULL: of none */
+  struct _HrMixRun *mix;
+  guint member;
+  const char *name;             /* … for errors: where it lies */
+  gint shuffle;                 /* … -1: the source's own */
+  const gint *closed, *stopping; /* … what ends waiting for others; NULL: it never waits */
   /* the run goes on from a checkpoint: are these the objects that it knows? */
   gboolean (*check_data) (gpointer user, const HrPlan *plan, GError **error);
   gpointer check_user;

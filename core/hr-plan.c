@@ -1,6 +1,7 @@
 /* hr-plan.c: objects, and which of their lines come next */
 #include "hr-plan-private.h"
 #include "hr-error.h"
+#include "hr-mix-run.h"
 #include "hr-permute.h"
 #include "hr-rules.h"
 #include "hr-sync.h"
@@ -21,6 +22,7 @@ struct _HrPlan {
   gboolean listed;
   GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
   HrSequence *sequence;
+  const HrMix *mix; /* once it is known */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
@@ -60,7 +62,9 @@ table_unref (gpointer table)
 HrPlan *
 hr_plan_new (const HrPlanOrders *orders)
 {
-  static const HrPlanOrders none = { .shard = { 0, 1, 0, FALSE }, .seed = -1, .epochs = -1 };
+  static const HrPlanOrders none = {
+    .shard = { 0, 1, 0, FALSE }, .seed = -1, .epochs = -1, .shuffle = -1
+  };
   HrPlan *plan = g_new0 (HrPlan, 1);
 
   plan->orders = orders != NULL ? *orders : none;
@@ -168,7 +172,8 @@ has_all_tables (const HrPlan *plan)
 gboolean
 hr_plan_needs_scan (const HrPlan *plan)
 {
-  return (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->orders.next_unit != NULL)
+  return (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->orders.next_unit != NULL
+          || plan->orders.mix != NULL)
          && !has_all_tables (plan);
 }
 
@@ -208,18 +213,75 @@ hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines)
   plan->tables->pdata[object] = hr_line_table_ref (lines);
 }
 
+/* ---- a mix ---- */
+
+static gboolean
+fail_empty (const HrPlan *plan, GError **error)
+{
+  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+               "%s: no sample in it (%u objects without a line that is not blank), and a mix takes "
+               "some of each of its members: fill it, or take it out of the mix",
+               plan->orders.name, plan->objects->len);
+  return FALSE;
+}
+
+gboolean
+hr_plan_settle (HrPlan *plan, GError **error)
+{
+  HrMixMember member = { plan->rules.weight, plan->rules.repeat, 0 };
+
+  if (plan->orders.mix == NULL)
+    return TRUE;
+  for (guint i = 0; i < plan->tables->len; i++)
+    member.length += hr_line_table_get_length (plan->tables->pdata[i]);
+  if (member.length == 0)
+    return fail_empty (plan, error);
+  return hr_mix_run_tell (plan->orders.mix, plan->orders.member, &member, error);
+}
+
+/* Of a mix only our own places count: all others, and what fills up steps, are passed over. When a
+ * whole epoch has none for this rank, none has: members keep their places, if these are not random. */
+static HrCursorNext
+peek (HrPlan *plan, guint64 *epoch, guint64 *place)
+{
+  guint64 first = plan->cursor.epoch, ours;
+  HrCursorNext next;
+
+  while ((next = hr_cursor_peek (&plan->cursor, epoch, place)) == HR_CURSOR_LINE
+         || next == HR_CURSOR_PAD) {
+    if (plan->mix == NULL)
+      return next;
+    if (plan->cursor.next_unit == NULL && *epoch > first + 1)
+      return hr_mix_run_get_rules (plan->orders.mix)->random ? HR_CURSOR_LATER : HR_CURSOR_END;
+    ours = hr_mix_find (plan->mix, *epoch, plan->orders.member, *place);
+    if (next == HR_CURSOR_LINE && ours == *place)
+      return next;
+    if (next == HR_CURSOR_LINE)
+      hr_cursor_skip (&plan->cursor, ours);
+    else
+      hr_cursor_advance (&plan->cursor);
+  }
+  return next;
+}
+
+/* ---- epochs ---- */
+
 /* an epoch begins: from here on, what is known is used */
 static void
 begin_epoch (HrPlan *plan)
 {
+  guint64 n;
+
   plan->begun = TRUE;
   if (plan->sequence != NULL || !hr_plan_has_samples (plan) || !has_all_tables (plan))
     return;
   plan->sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
-  set_length (plan, hr_sequence_get_length (plan->sequence));
+  n = plan->mix != NULL ? hr_mix_get_length (plan->mix)
+                        : hr_sequence_get_length (plan->sequence);
+  set_length (plan, n);
   plan->cursor = (HrCursor){ .shard = plan->orders.shard,
                              .bounds = get_bounds (plan),
-                             .n_lines = hr_sequence_get_length (plan->sequence),
+                             .n_lines = n,
                              .next_unit = plan->orders.next_unit,
                              .user = plan->orders.unit_user };
   hr_cursor_begin (&plan->cursor, plan->epoch, plan->start);
@@ -234,18 +296,19 @@ check_rules (const HrPlan *plan, GError **error)
 
   if (!hr_plan_has_samples (plan)
       && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1
-          || orders->shard.world > 1)) {
+          || orders->shard.world > 1 || orders->mix != NULL)) {
     g_set_error_literal (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                         "shuffle, epochs, rank and world are about samples, and no element behind "
-                         "it makes any of its lines: jsonlparse does");
+                         "shuffle, epochs, rank, world and mix are about samples, and no element "
+                         "behind it makes any of its lines: jsonlparse does");
     return FALSE;
   }
   for (guint i = 0; i < plan->objects->len; i++)
     if (hr_plan_get_object (plan, i)->size < 0
-        && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1)) {
+        && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1
+            || orders->mix != NULL)) {
       g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                    "%s: is no regular file: it can be read once, from its beginning to its end, so "
-                   "shuffle=none epochs=1 only",
+                   "shuffle=none epochs=1 only, and not in a mix",
                    hr_plan_get_object (plan, i)->uri);
       return FALSE;
     }
@@ -283,6 +346,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     plan->rules.seed = (guint64)plan->orders.seed;
   if (plan->orders.epochs >= 0)
     plan->rules.epochs = (guint64)plan->orders.epochs;
+  if (plan->orders.shuffle >= 0)
+    plan->rules.shuffle = (HrShuffle)plan->orders.shuffle;
   plan->identity = identify (plan->objects);
   if (!check_rules (plan, error))
     return FALSE;
@@ -371,9 +436,12 @@ want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
 {
   HrWanted wanted = { .place = (gint64)place };
   Piece piece = { .wanted = read->wanted->len };
+  HrMixed at = { .pass = read->epoch, .index = place };
   guint64 line;
 
-  hr_sequence_locate (plan->sequence, read->epoch, place, &piece.extent.object, &line);
+  if (plan->mix != NULL)
+    hr_mix_locate (plan->mix, read->epoch, place, &at);
+  hr_sequence_locate (plan->sequence, at.pass, at.index, &piece.extent.object, &line);
   hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
                           &piece.extent.end);
   wanted.byte = piece.extent.start;
@@ -400,7 +468,7 @@ read_known (HrPlan *plan, HrRead **result)
   HrCursorNext next = HR_CURSOR_END;
 
   while (!is_full (plan, read, pieces->len, bytes)) {
-    next = hr_cursor_peek (&plan->cursor, &epoch, &place);
+    next = peek (plan, &epoch, &place);
     if (next == HR_CURSOR_LATER || next == HR_CURSOR_END
         || (read->wanted->len > 0 && epoch != read->epoch))
       break;
@@ -550,6 +618,11 @@ hr_plan_next (HrPlan *plan, HrRead **read)
 {
   g_return_val_if_fail (plan->rules.read_bytes > 0, HR_PLAN_END);
   *read = NULL;
+  if (plan->orders.mix != NULL && plan->mix == NULL) {
+    plan->mix = hr_mix_run_wait (plan->orders.mix, plan->orders.closed, plan->orders.stopping);
+    if (plan->mix == NULL)
+      return HR_PLAN_LATER;
+  }
   for (;;) {
     if (!plan->begun)
       begin_epoch (plan);

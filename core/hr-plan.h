@@ -29,12 +29,53 @@ typedef struct {
 
 typedef enum { HR_SHUFFLE_NONE, HR_SHUFFLE_WINDOW, HR_SHUFFLE_FULL } HrShuffle;
 
+/* a member's share of the places of a mix */
+typedef enum {
+  HR_MIX_RATIO,      /* its weight */
+  HR_MIX_PASSES,     /* weight x length: passes over it in an epoch of the mix */
+  HR_MIX_TEMPERATURE /* weight x length ^ (1 / temperature) */
+} HrMixWeights;
+
+/* an epoch of a mix ends when … */
+typedef enum {
+  HR_MIX_LONGEST, /* … every member has given as many samples as it has */
+  HR_MIX_SHORTEST /* … the first of them has. Of HR_MIX_PASSES neither counts: it ends with them */
+} HrMixEnd;
+
+/**
+ * HrMixRules:
+ * @random: places are in random order, in windows
+ * @seed: of these, and of the members that have none of their own
+ * @epochs: 0: no end
+ * @shuffle: of the members that do not say how
+ */
+typedef struct {
+  HrMixWeights weights;
+  gdouble temperature;
+  HrMixEnd end;
+  gboolean random;
+  guint64 seed;
+  guint64 epochs;
+  HrShuffle shuffle;
+} HrMixRules;
+
+/* what a mix gives next: the next line of that input, or, without one, padding */
+typedef struct {
+  guint epoch;
+  gint64 place;
+  guint input;
+} HrMixPlace;
+
+#define HR_NO_INPUT G_MAXUINT
+
 /**
  * HrPlanRules:
  * @epochs: 0: no end
  * @block_bytes: shuffle=window: bytes of a block
  * @window_blocks: … and blocks whose lines are mixed
  * @read_bytes: bytes that one read of known lines takes at most, more or less
+ * @weight: members of a mix: see HrMixWeights
+ * @repeat: … begin again when they are used up
  */
 typedef struct {
   HrShuffle shuffle;
@@ -43,6 +84,8 @@ typedef struct {
   guint64 block_bytes;
   guint64 window_blocks;
   guint64 read_bytes;
+  gdouble weight;
+  gboolean repeat;
 } HrPlanRules;
 
 /* lines that begin in [start, end) of an object; end = -1: to its end */
@@ -122,6 +165,9 @@ gboolean hr_plan_needs_scan (const HrPlan *plan);
 gboolean hr_plan_knows_lines (const HrPlan *plan, guint object);
 /* takes a reference of @lines, an HrLineTable: where the lines of that object begin */
 void hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines);
+/* what can be known beforehand is: if a scan was needed, it is done. #HR_RESOURCE_ERROR if there is
+ * nothing where something must be */
+gboolean hr_plan_settle (HrPlan *plan, GError **error);
 
 /**
  * hr_plan_next:

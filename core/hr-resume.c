@@ -191,7 +191,16 @@ makes_the_order (const char *factory)
 {
   const HrElementDef *def = hr_registry_find (factory, NULL);
 
-  return def == NULL || def->plans;
+  return def == NULL || def->plans || def->mixes != NULL;
+}
+
+/* of several sources the name alone does not say which */
+static char *
+describe_element (const char *name, JsonObject *properties)
+{
+  const char *location = get_string (properties, "location");
+
+  return location != NULL ? g_strdup_printf ("%s location=%s", name, location) : g_strdup (name);
 }
 
 static gboolean
@@ -207,9 +216,12 @@ compare_elements (HrPipeline *pipeline, JsonArray *then, JsonArray *now, GError 
     if (g_strcmp0 (was_name, is_name) != 0) {
       differs (&why, "where %s was is %s now", was_name != NULL ? was_name : "nothing",
                is_name != NULL ? is_name : "nothing");
-    } else if (compare_properties (is_name, as_object (member (was, "properties")),
-                                   as_object (member (is, "properties")), &why)) {
-      continue;
+    } else {
+      JsonObject *properties = as_object (member (is, "properties"));
+      g_autofree char *of = describe_element (is_name, properties);
+
+      if (compare_properties (of, as_object (member (was, "properties")), properties, &why))
+        continue;
     }
     if (pipeline->resume_force && (is_name == NULL || !makes_the_order (is_name))
         && (was_name == NULL || !makes_the_order (was_name))) {
@@ -288,21 +300,32 @@ name_change (JsonArray *then, const HrPlan *plan)
   return g_strdup_printf ("of %u objects some have changed", n);
 }
 
+/* of a mix each has an entry of its own */
+static JsonObject *
+get_data (const HrRun *source, JsonObject *root)
+{
+  JsonArray *data = as_array (member (root, "data"));
+  guint index = source->orders.mix != NULL ? source->orders.member : 0;
+
+  return index < json_array_get_length (data) ? as_object (json_array_get_element (data, index))
+                                              : NULL;
+}
+
 /* no force: what stands where is another thing with other data */
 static gboolean
 check_data (gpointer data, const HrPlan *plan, GError **error)
 {
   const HrRun *run = data;
-  JsonObject *root = as_object (run->pipeline->resume);
-  JsonObject *then = as_object (json_array_get_element (as_array (member (root, "data")), 0));
+  JsonObject *then = get_data (run, as_object (run->pipeline->resume));
   g_autofree char *change = NULL;
 
   if (g_strcmp0 (get_string (then, "identity"), hr_plan_get_identity (plan)) == 0)
     return TRUE;
   change = name_change (as_array (member (then, "objects")), plan);
   g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
-               "the data is not what it was at the checkpoint: %s; a run cannot go on exactly with "
-               "other data",
+               "%s%sthe data is not what it was at the checkpoint: %s; a run cannot go on exactly "
+               "with other data",
+               run->orders.mix != NULL ? run->orders.name : "", run->orders.mix != NULL ? ": " : "",
                change);
   return FALSE;
 }
@@ -312,9 +335,7 @@ check_data (gpointer data, const HrPlan *plan, GError **error)
 static gboolean
 set_start (HrRun *source, JsonObject *root, GError **error)
 {
-  JsonArray *data = as_array (member (root, "data"));
-  JsonObject *then =
-      json_array_get_length (data) == 1 ? as_object (json_array_get_element (data, 0)) : NULL;
+  JsonObject *then = get_data (source, root);
   HrShard *shard = &source->orders.shard;
   gint64 size = (gint64)hr_shard_step_size (shard);
   gint64 was = get_int (root, "samples_per_step");
@@ -331,7 +352,7 @@ set_start (HrRun *source, JsonObject *root, GError **error)
       || json_node_get_boolean (drop_last) != shard->drop_last)
     return differs (error, "drop-last has changed");
   if (get_int (root, "epoch") > G_MAXINT32 || get_int (root, "step") > G_MAXINT64 / size
-      || get_int (then, "first") > get_int (root, "step") * size)
+      || (source->orders.mix == NULL && get_int (then, "first") > get_int (root, "step") * size))
     return bad_document (error, "its numbers are those of no run");
   source->start = (HrPlanStart){ .epoch = (guint)get_int (root, "epoch"),
                                  .place = get_int (root, "step") * size,
@@ -370,6 +391,23 @@ set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
   return TRUE;
 }
 
+/* all sources, and the mix that they are members of, begin at the same place */
+static gboolean
+set_starts (HrPipeline *pipeline, JsonObject *root, GError **error)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (element->inputs->len > 0)
+      continue;
+    if (!set_start (element->run, root, error))
+      return FALSE;
+    if (element->run->mix != NULL)
+      hr_mix_run_set_start (element->run->mix, &element->run->start);
+  }
+  return TRUE;
+}
+
 gboolean
 hr_resume_apply (HrPipeline *pipeline, GError **error)
 {
@@ -383,15 +421,16 @@ hr_resume_apply (HrPipeline *pipeline, GError **error)
 
     if (run->element->inputs->len > 0)
       continue;
-    if (source != NULL || run->orders.shard.group == 0) {
+    if (run->orders.shard.group == 0
+        || (source != NULL && (run->mix == NULL || run->mix != source->mix))) {
       g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
                    "cannot go on from a checkpoint: %s \"%s\" has no order that is known "
-                   "beforehand, or is one of several sources",
+                   "beforehand, or is one of several sources without a mix",
                    run->def->name, run->element->common.name);
       return FALSE;
     }
     source = run;
   }
   return source != NULL && compare_pipelines (pipeline, root, error)
-         && set_start (source, root, error) && set_block (pipeline, root, error);
+         && set_starts (pipeline, root, error) && set_block (pipeline, root, error);
 }

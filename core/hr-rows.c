@@ -8,9 +8,12 @@ struct _HrRows {
 };
 
 static void
-row_clear (gpointer row)
+row_clear (gpointer data)
 {
-  g_ref_string_release (((HrRow *)row)->uri);
+  HrRow *row = data;
+
+  g_ref_string_release (row->uri);
+  g_clear_pointer (&row->root, g_ref_string_release);
 }
 
 HrRows *
@@ -44,6 +47,8 @@ void
 hr_rows_add (HrRows *rows, const HrRow *row)
 {
   g_ref_string_acquire (row->uri);
+  if (row->root != NULL)
+    g_ref_string_acquire (row->root);
   g_array_append_val (rows->rows, *row);
 }
 

@@ -7,6 +7,7 @@ G_BEGIN_DECLS
 /**
  * HrRow:
  * @uri: the object the line is of
+ * @root: (nullable): the tree that its links may not leave
  * @offset: of its first byte in the block's "lines"
  * @length: bytes of it that are there, without its end
  * @bytes: bytes of it, without its end: more than @length if it is over the source's limit
@@ -16,6 +17,7 @@ G_BEGIN_DECLS
  */
 typedef struct {
   GRefString *uri;
+  GRefString *root;
   gsize offset;
   gsize length;
   gint64 bytes;
@@ -36,7 +38,7 @@ typedef struct _HrRows HrRows;
 HrRows *hr_rows_new (void);
 HrRows *hr_rows_ref (HrRows *rows);
 void hr_rows_unref (HrRows *rows);
-/* copies @row, takes a reference of its uri */
+/* copies @row, takes references of its uri and root */
 void hr_rows_add (HrRows *rows, const HrRow *row);
 guint hr_rows_get_length (const HrRows *rows);
 /* (transfer none) */

@@ -51,6 +51,8 @@ hr_run_free (HrRun *run)
   for (guint i = 0; i < run->n_workers; i++)
     g_free (run->workers[i]);
   g_clear_pointer (&run->plan, hr_plan_free);
+  if (run->def->mixes != NULL)
+    g_clear_pointer (&run->mix, hr_mix_run_free);
   g_clear_pointer (&run->checksum, g_checksum_free);
   g_queue_clear_full (&run->skipped, hr_skipped_free);
   g_clear_pointer (&run->known_skipped, g_array_unref);
@@ -170,6 +172,9 @@ hr_run_get_bounds (const HrRun *run, guint64 *items, guint64 *bytes)
            : run->behind_prefetch && !hr_wrong (HR_WRONG_PREFETCH_WINDOW) ? 1
                                                                           : DEFAULT_ITEMS;
   *bytes = own_bytes > 0 ? own_bytes : DEFAULT_BYTES;
+  /* the queues of a mix together hold as much as one: most wait while one member is needed */
+  if (own_bytes == 0 && run->def->mixes != NULL)
+    *bytes = MAX (DEFAULT_BYTES / run->element->inputs->len, 1);
 }
 
 gint64
@@ -250,6 +255,8 @@ hr_run_close (HrRun *run)
   hr_gate_wake (pipeline->memory);
   if (pipeline->cpus != NULL)
     hr_gate_wake (pipeline->cpus);
+  if (run->mix != NULL)
+    hr_mix_run_wake (run->mix);
   hr_steps_wake (pipeline->steps);
 }
 

@@ -11,8 +11,12 @@ struct _HrSequence {
 
   /* shuffle=window */
   GArray *first_block; /* guint64: of each object, and the number of all */
-  GArray *first_place; /* guint64: of each group of the epoch at hand, and the number of all */
-  guint64 epoch;       /* … which is this; valid once first_place is there */
+  /* Groups of the last even and the last odd epoch: where one ends and the next begins, a mix may
+   * go to and fro between them. */
+  struct {
+    GArray *first_place; /* guint64: of each group, and the number of all; NULL: of no epoch yet */
+    guint64 epoch;
+  } groups[2];
 };
 
 guint64
@@ -100,7 +104,8 @@ hr_sequence_free (HrSequence *sequence)
 {
   g_array_unref (sequence->first_line);
   g_array_unref (sequence->first_block);
-  g_clear_pointer (&sequence->first_place, g_array_unref);
+  for (guint i = 0; i < G_N_ELEMENTS (sequence->groups); i++)
+    g_clear_pointer (&sequence->groups[i].first_place, g_array_unref);
   g_ptr_array_unref (sequence->tables);
   g_free (sequence);
 }
@@ -136,34 +141,35 @@ get_block (const HrSequence *sequence, guint64 epoch, guint64 index)
   return block;
 }
 
-static void
+/* (element-type guint64) (transfer none): the first place of each group, and the number of all */
+static const GArray *
 find_groups (HrSequence *sequence, guint64 epoch)
 {
   guint64 n_blocks = last (sequence->first_block), per_group = sequence->rules.window_blocks;
+  GArray **sums = &sequence->groups[epoch & 1].first_place;
 
-  if (sequence->first_place != NULL && sequence->epoch == epoch)
-    return;
-  g_clear_pointer (&sequence->first_place, g_array_unref);
-  sequence->first_place = new_sums ();
-  sequence->epoch = epoch;
+  if (*sums != NULL && sequence->groups[epoch & 1].epoch == epoch)
+    return *sums;
+  g_clear_pointer (sums, g_array_unref);
+  *sums = new_sums ();
+  sequence->groups[epoch & 1].epoch = epoch;
   for (guint64 i = 0; i < n_blocks; i += per_group) {
     guint64 n = 0;
 
     for (guint64 k = i; k < MIN (i + per_group, n_blocks); k++)
       n += get_block (sequence, epoch, k).n;
-    add (sequence->first_place, n);
+    add (*sums, n);
   }
+  return *sums;
 }
 
 static void
 locate_in_window (HrSequence *sequence, guint64 epoch, guint64 place, guint *object, guint64 *line)
 {
-  guint64 group, first, n, index;
+  const GArray *sums = find_groups (sequence, epoch);
+  guint64 group = find (sums, place), first = get (sums, group), n = get (sums, group + 1) - first;
+  guint64 index;
 
-  find_groups (sequence, epoch);
-  group = find (sequence->first_place, place);
-  first = get (sequence->first_place, group);
-  n = get (sequence->first_place, group + 1) - first;
   index =
       hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_GROUP, group), n, place - first);
   for (guint64 i = group * sequence->rules.window_blocks;; i++) {

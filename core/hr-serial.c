@@ -186,6 +186,29 @@ join_concat (HrElement *element)
   end_element (element);
 }
 
+/* which input comes next is not known before each member has been asked once */
+static void
+choose (HrElement *element)
+{
+  HrWorker *worker = worker_of (element);
+  gint missing = hr_mix_run_find_missing (element->run->mix);
+  guint pad = missing >= 0 ? (guint)missing : HR_NO_INPUT;
+  HrFlow flow = HR_FLOW_MORE;
+
+  if (missing < 0) {
+    flow = hr_work_choose (worker, &pad);
+    hand_on (element);
+  }
+  if (flow != HR_FLOW_MORE)
+    end_element (element);
+  else if (pad != HR_NO_INPUT && has_item (input (element, pad)))
+    element->def->accept (element->self, worker->state, pad, take (element, pad));
+  else if (pad != HR_NO_INPUT && is_over (input (element, pad)))
+    element->def->accept (element->self, worker->state, pad, NULL);
+  else if (pad != HR_NO_INPUT)
+    demand (input (element, pad));
+}
+
 static void
 create (HrElement *element)
 {
@@ -236,6 +259,8 @@ demand (HrLink *link)
     create (element);
   else if (def->route != NULL)
     route (element);
+  else if (def->choose != NULL)
+    choose (element);
   else if (def->merge != NULL && def->join (element->self) == HR_JOIN_ZIP)
     join_zip (element);
   else if (def->merge != NULL)

@@ -2,6 +2,7 @@
 #include "hr-topology.h"
 #include "hr-checkpoint.h"
 #include "hr-packer.h"
+#include "hr-permute.h"
 #include <sched.h>
 
 /* ---- from sink to source ---- */
@@ -90,7 +91,7 @@ number_links (HrPipeline *pipeline, GError **error)
       stamp = HR_STAMP_COUNT;
     } else if (raw) {
       raw = run->stamps_below;
-      if (is_source (element) || def->stamps)
+      if (is_source (element) || def->stamps || def->choose != NULL)
         stamp = raw ? HR_STAMP_COUNT : HR_STAMP_SAMPLES;
     } else if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP) {
       stamp = HR_STAMP_JOINED;
@@ -191,6 +192,88 @@ bound_rows (HrPipeline *pipeline, HrRun *source, GError **error)
   return FALSE;
 }
 
+/* the mix that a source is a member of */
+static HrLink *
+find_mix (const HrElement *source)
+{
+  HrLink *out = source->outputs->len > 0 ? source->outputs->pdata[0] : NULL;
+
+  return out != NULL && out->to->def->mixes != NULL ? out : NULL;
+}
+
+static void
+begin_mixes (HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    HrMixRules rules = { 0 };
+
+    if (element->def->mixes == NULL)
+      continue;
+    element->def->mixes (element->self, &rules);
+    if (pipeline->settings.seed >= 0)
+      rules.seed = (guint64)pipeline->settings.seed;
+    if (pipeline->settings.epochs >= 0)
+      rules.epochs = (guint64)pipeline->settings.epochs;
+    element->run->mix = hr_mix_run_new (&rules, element->inputs->len);
+  }
+}
+
+/* what a mix says goes for its members, as far as they do not say it themselves */
+static void
+join_mix (HrElement *source)
+{
+  const HrLink *out = find_mix (source);
+  const HrMixRules *rules;
+  HrPlanOrders *orders = &source->run->orders;
+  gpointer self;
+  const HrProp *location = hr_element_find_prop (source, "location", &self);
+
+  if (out == NULL)
+    return;
+  source->run->mix = orders->mix = out->to->run->mix;
+  rules = hr_mix_run_get_rules (orders->mix);
+  orders->member = out->to_pad;
+  orders->name = location != NULL ? *(char **)((char *)self + location->offset)
+                                  : source->common.name;
+  orders->epochs = (gint64)rules->epochs;
+  if (orders->seed >= 0 || !hr_element_is_set (source, "seed"))
+    orders->seed = hr_mix_member_seed (rules->seed, orders->member);
+  if (hr_element_is_set (out->to, "shuffle") && !hr_element_is_set (source, "shuffle"))
+    orders->shuffle = (gint)rules->shuffle;
+  if (!source->pipeline->settings.serial) { /* there, nobody else would come to tell */
+    orders->closed = &source->run->closed;
+    orders->stopping = &source->pipeline->stopping;
+  }
+}
+
+/* the mix itself goes through the same places as its members */
+static gboolean
+end_mixes (HrPipeline *pipeline, GError **error)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+    HrPlanOrders orders;
+
+    if (element->def->mixes == NULL)
+      continue;
+    orders = ((HrLink *)element->inputs->pdata[0])->from->run->orders;
+    if (orders.shard.group == 0) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "%s \"%s\" mixes samples, and no element behind it makes any of the lines that "
+                   "come: jsonlparse does",
+                   element->def->name, element->common.name);
+      return FALSE;
+    }
+    if (orders.next_unit != NULL) {
+      element->run->reader.requests = pipeline->requests;
+      orders.unit_user = &element->run->reader;
+    }
+    hr_mix_run_set_places (element->run->mix, &orders);
+  }
+  return TRUE;
+}
+
 static gboolean
 give_orders (HrPipeline *pipeline, GError **error)
 {
@@ -203,6 +286,7 @@ give_orders (HrPipeline *pipeline, GError **error)
                  settings->rank, settings->world, settings->world - 1);
     return FALSE;
   }
+  begin_mixes (pipeline);
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
     HrRun *run = element->run;
@@ -213,7 +297,9 @@ give_orders (HrPipeline *pipeline, GError **error)
                                   .seed = settings->seed,
                                   .epochs = settings->epochs,
                                   .limit = settings->limit,
-                                  .steps = settings->steps };
+                                  .steps = settings->steps,
+                                  .shuffle = -1 };
+    join_mix (element);
     if (!run->raw)
       continue;
     run->orders.shard.group = 1;
@@ -227,7 +313,7 @@ give_orders (HrPipeline *pipeline, GError **error)
       return FALSE;
     }
   }
-  return TRUE;
+  return end_mixes (pipeline, error);
 }
 
 /* the first link at or below it that numbers samples; those below it have found theirs */

@@ -272,6 +272,24 @@ hr_work_create (HrWorker *worker)
   return flow;
 }
 
+HrFlow
+hr_work_choose (HrWorker *worker, guint *input)
+{
+  HrRun *run = worker->run;
+  HrOut *out = worker->out;
+  GError *error = NULL;
+  HrFlow flow;
+
+  *input = HR_NO_INPUT;
+  out->sample = hr_run_get_next (run);
+  flow = run->def->choose (run->self, worker->state, out, input, &error);
+  if (flow == HR_FLOW_ERROR)
+    hr_pipeline_fail (run->pipeline, run->element, error);
+  for (guint i = 0; i < out->n_buffers; i++)
+    out->buffers[i]->sample = -1; /* no sample yet; the link says when it becomes one */
+  return flow;
+}
+
 gboolean
 hr_work_consume (HrWorker *worker, HrBuffer *in)
 {

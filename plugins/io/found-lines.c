@@ -39,6 +39,8 @@ add_cut_line (FoundLines *found, HrBuffer *block, guint extent)
 {
   const HrOrigin *origin = hr_buffer_get_origin (block);
   FoundLine line = { .block = block,
+                     .uri = origin->uri,
+                     .root = origin->root,
                      .extent = extent,
                      .length = hr_tensor_get_n_bytes (hr_buffer_get_tensor (block, "lines")),
                      .bytes = origin->length,
@@ -63,7 +65,12 @@ found_lines_add_block (FoundLines *found, HrBuffer *block, guint extent)
   }
   for (const char *p = text, *next; p < end; p = next, number += number >= 0) {
     const char *stop = memchr (p, '\n', end - p);
-    FoundLine line = { .block = block, .extent = extent, .offset = p - text, .line = number };
+    FoundLine line = { .block = block,
+                       .uri = origin->uri,
+                       .root = origin->root,
+                       .extent = extent,
+                       .offset = p - text,
+                       .line = number };
 
     next = stop != NULL ? stop + 1 : end;
     line.length = (stop != NULL ? stop : end) - p;

@@ -7,6 +7,8 @@ G_BEGIN_DECLS
 /**
  * FoundLine:
  * @block: (transfer none): holds it
+ * @uri: (transfer none): of its object, held by the block
+ * @root: (transfer none) (nullable): the same, of the tree that links may not leave
  * @extent: what was given with the block
  * @offset: of its first byte in the block
  * @length: bytes there, without the end
@@ -16,6 +18,8 @@ G_BEGIN_DECLS
  */
 typedef struct {
   HrBuffer *block;
+  GRefString *uri;
+  GRefString *root;
   guint extent;
   gsize offset;
   gsize length;

@@ -8,7 +8,9 @@
   gint shuffle;                                                                                    \
   guint64 seed;                                                                                    \
   guint64 epochs;                                                                                  \
-  guint64 window_blocks;
+  guint64 window_blocks;                                                                           \
+  gdouble weight;                                                                                  \
+  gboolean repeat;
 
 /* of HrShuffle, in its order */
 #define HR_SHUFFLES ((const char *const[]){ "none", "window", "full", NULL })
@@ -27,11 +29,17 @@
                     .unit = "epochs", .flags = HR_PROP_STREAM | HR_PROP_BOUND),                                    \
       HR_PROP_UINT (T, window_blocks, 1, 1 << 20, 16,                                              \
                     "Blocks whose lines are mixed with each other, for shuffle=window",            \
-                    .unit = "blocks", .flags = HR_PROP_STREAM)
+                    .unit = "blocks", .flags = HR_PROP_STREAM),                                     \
+      HR_PROP_DOUBLE (T, weight, 1e-6, 1e6, 1, "Member of a mix: its share, see mix",              \
+                      .flags = HR_PROP_STREAM),                                                    \
+      HR_PROP_BOOL (T, repeat, TRUE,                                                               \
+                    "Member of a mix: when it is used up it goes on with another pass, in another " \
+                    "order; else it ends for this epoch of the mix",                               \
+                    .flags = HR_PROP_STREAM)
 
 #define HR_ORDER_RULES(self, bytes)                                                                \
   {                                                                                                \
     .shuffle = (HrShuffle)(self)->shuffle, .seed = (self)->seed, .epochs = (self)->epochs,         \
     .block_bytes = (self)->block_bytes, .window_blocks = (self)->window_blocks,                    \
-    .read_bytes = (bytes)                                                                          \
+    .read_bytes = (bytes), .weight = (self)->weight, .repeat = (self)->repeat                      \
   }

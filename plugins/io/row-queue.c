@@ -124,8 +124,8 @@ count_run (const RowQueue *queue, guint first, guint most)
 static void
 add_row (HrRows *rows, const Row *row, gsize offset, gsize length)
 {
-  const HrOrigin *origin = hr_buffer_get_origin (row->line.block);
-  HrRow one = { .uri = origin->uri,
+  HrRow one = { .uri = row->line.uri,
+                .root = row->line.root,
                 .offset = offset,
                 .length = length,
                 .bytes = row->line.bytes,

@@ -110,6 +110,30 @@ def test_empty():
     assert "a.jsonl:2" in done.stderr and "zero.jpg" in done.stderr and "0 bytes" in done.stderr, done.stderr
 
 
+def test_mix():
+    """a mix of a folder and a bucket is that of two folders, also when it goes on from a checkpoint"""
+    case = DATA / "cases/21-resume-mix-empty-member"
+    put("data", "mix/b.jsonl", (case / "b/b.jsonl").read_bytes())
+    mix = "mix name=m epochs=2 seed=3 shuffle=full"
+    member = "filesrc location={}/{}/ weight={} ! m."
+    disk = f"{member.format(case, 'a', 1)} {member.format(case, 'b', 3)}"
+    s3 = f"{member.format(case, 'a', 1)} s3src location=s3://data/mix/ weight=3 ! m."
+
+    def run(sources, *args):
+        with tempfile.TemporaryDirectory() as folder:
+            launch(*args, f"{mix} ! jsonlparse ! batch size=4 ! npysink location={folder} {sources}")
+            infos = [json.loads(path.read_text()) for path in sorted(pathlib.Path(folder).glob("*.json"))]
+            return [(member["epoch"], member["id"]) for info in infos for member in info["members"]]
+
+    whole = run(disk)
+    assert len(whole) == 80 and len({i for _, i in whole[:40]}) == 40
+    assert run(s3) == whole
+    with tempfile.TemporaryDirectory() as folder:
+        at = f"--checkpoint={folder}/at"
+        before = run(s3, at, "--steps=7")
+        assert before + run(s3, at, "--resume=exact") == whole
+
+
 def test_links():
     """case 16: what links reach, and what they do not"""
     root = DATA / "cases/16-image-links/corpus"

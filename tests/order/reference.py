@@ -55,11 +55,11 @@ def order(objects, epoch, shuffle="none", seed=0, block_bytes=1 << 20, window_bl
     return result
 
 
-def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, **rules):
+def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, order_of=order, **rules):
     """All steps of a run: (epoch, place of the first, slots of all ranks); what a step is filled up with is None."""
     g, n_places, taken, epoch = size * world, 0, 0, 0
     while not (epochs and epoch == epochs) and not (limit and n_places >= limit):
-        places = order(objects, epoch, **rules)
+        places = order_of(objects, epoch, **rules)
         n_lines = len(places)
         if limit:
             places = places[:limit - n_places]

@@ -85,10 +85,10 @@ class Data:
 KEYS = ["a.jsonl", "a-.jsonl", "a/b.jsonl", "ab.jsonl", "z/ä.jsonl", "z/a.jsonl", "z.jsonl"]
 
 
-def random_data(random, bad=0.0, long=0, most=40):
+def random_data(random, bad=0.0, long=0, most=40, prefix=""):
     data = Data()
     for key in random.sample(KEYS, random.choice([1, 1, 2, 3, 5])):
-        data.add_random(random, key, random.choice([0, 1, 2, 3, 7, random.randrange(most)]), bad, long)
+        data.add_random(random, prefix + key, random.choice([0, 1, 2, 3, 7, random.randrange(most)]), bad, long)
     return data
 
 

@@ -78,10 +78,10 @@ def test_stream(runner):
     """a property that changes the stream is refused, with its old and new value"""
     stream = Stream(runner)
     for part, value, pattern in (
-            ("source", "shuffle=full", "shuffle of filesrc was none and is full"),
-            ("source", "seed=3", "seed of filesrc was 0 and is 3"), ("run", "seed=3", "seed of filesrc was 0 and is 3"),
-            ("source", "block-bytes=100", "block-bytes of filesrc was 1MiB and is 100"),
-            ("source", "window-blocks=3", "window-blocks of filesrc was 16 and is 3"),
+            ("source", "shuffle=full", "shuffle of filesrc location=.* was none and is full"),
+            ("source", "seed=3", "seed of filesrc location=.* was 0 and is 3"), ("run", "seed=3", "seed of filesrc location=.* was 0 and is 3"),
+            ("source", "block-bytes=100", "block-bytes of filesrc location=.* was 1MiB and is 100"),
+            ("source", "window-blocks=3", "window-blocks of filesrc location=.* was 16 and is 3"),
             ("parse", "strip=none", "strip of jsonlparse was qwen and is none"),
             ("parse", "max-line-bytes=1MiB", "max-line-bytes of jsonlparse was 16MiB and is 1MiB"),
             ("tokens", "max-length=50", "max-length of tokenize was .* and is 50"),
@@ -129,7 +129,7 @@ def test_force(runner):
     stream = Stream(runner)
     stream.goes_on(force=True, parse="strip=none")
     stream.goes_on(force=True, batch="pad-id=7")
-    stream.refused("shuffle of filesrc", force=True, source="shuffle=full")
+    stream.refused("shuffle of filesrc location=.*", force=True, source="shuffle=full")
     stream.refused("a step had 2", force=True, size=6)
     stream.data.remove()
 
