@@ -49,6 +49,8 @@ typedef struct {
 
 /* before hr_plan_begin() */
 void hr_plan_set_start (HrPlan *plan, const HrPlanStart *start);
+/* since the run has begun; from any thread */
+void hr_plan_get_again (const HrPlan *plan, guint64 *n_lines, guint64 *n_bytes);
 /* where a run would go on at that place, which has been read. From any thread */
 void hr_plan_find_start (HrPlan *plan, guint epoch, gint64 place, HrPlanStart *start);
 

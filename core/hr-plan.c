@@ -39,6 +39,8 @@ struct _HrPlan {
   gboolean padded;  /* the epoch's padding has been given */
   guint64 n_blocks;
 
+  guint64 again_lines, again_bytes; /* atomic */
+
   HrMutex lock;  /* marks */
   GArray *marks; /* HrPlanStart: where lines stand that were found; of the last two epochs */
 };
@@ -240,7 +242,8 @@ hr_plan_settle (HrPlan *plan, GError **error)
 }
 
 /* Of a mix only our own places count: all others, and what fills up steps, are passed over. When a
- * whole epoch has none for this rank, none has: members keep their places, if these are not random. */
+ * whole epoch has none for this rank, none has: members keep their places, if these are not random.
+ */
 static HrCursorNext
 peek (HrPlan *plan, guint64 *epoch, guint64 *place)
 {
@@ -276,8 +279,7 @@ begin_epoch (HrPlan *plan)
   if (plan->sequence != NULL || !hr_plan_has_samples (plan) || !has_all_tables (plan))
     return;
   plan->sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
-  n = plan->mix != NULL ? hr_mix_get_length (plan->mix)
-                        : hr_sequence_get_length (plan->sequence);
+  n = plan->mix != NULL ? hr_mix_get_length (plan->mix) : hr_sequence_get_length (plan->sequence);
   set_length (plan, n);
   plan->cursor = (HrCursor){ .shard = plan->orders.shard,
                              .bounds = get_bounds (plan),
@@ -394,6 +396,34 @@ hr_read_free (HrRead *read)
   g_free (read);
 }
 
+/* ---- where lines stand ---- */
+
+/* what is older than the epoch before this one is of no use any more */
+static void
+forget_marks (GArray *marks, guint epoch)
+{
+  guint n = 0;
+
+  while (n < marks->len && g_array_index (marks, HrPlanStart, n).epoch + 1 < epoch)
+    n++;
+  if (n > 0)
+    g_array_remove_range (marks, 0, n);
+}
+
+static void
+add_mark (HrPlan *plan, const HrPlanStart *mark)
+{
+  const HrPlanStart *last =
+      plan->marks->len > 0 ? &g_array_index (plan->marks, HrPlanStart, plan->marks->len - 1) : NULL;
+
+  if (last != NULL && last->epoch == mark->epoch && last->first == mark->first)
+    return;
+  hr_mutex_lock (&plan->lock);
+  forget_marks (plan->marks, mark->epoch);
+  g_array_append_val (plan->marks, *mark);
+  hr_mutex_unlock (&plan->lock);
+}
+
 /* ---- … of lines that are known ---- */
 
 typedef struct {
@@ -459,6 +489,20 @@ is_full (const HrPlan *plan, const HrRead *read, guint n_lines, guint64 bytes)
          || read->wanted->len >= MAX_WANTED;
 }
 
+/* who goes on may not know what is known here */
+static void
+mark_known (HrPlan *plan, guint epoch, guint64 place)
+{
+  HrPlanStart mark = { .epoch = epoch };
+  guint64 first;
+
+  if (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->mix != NULL || plan->orders.next_unit != NULL)
+    return;
+  hr_sequence_find_unit (plan->sequence, epoch, place, &mark.unit, &mark.byte, &first);
+  mark.first = (gint64)first;
+  add_mark (plan, &mark);
+}
+
 static HrPlanNext
 read_known (HrPlan *plan, HrRead **result)
 {
@@ -476,6 +520,8 @@ read_known (HrPlan *plan, HrRead **result)
     if (next == HR_CURSOR_LINE) {
       const HrExtent *extent;
 
+      if (pieces->len == 0)
+        mark_known (plan, read->epoch, place);
       want_line (plan, read, pieces, place);
       extent = &g_array_index (pieces, Piece, pieces->len - 1).extent;
       bytes += (guint64)(extent->end - extent->start);
@@ -660,18 +706,6 @@ hr_plan_end_read (HrPlan *plan, HrRead *read)
 
 /* ---- places ---- */
 
-/* what is older than the epoch before this one is of no use any more */
-static void
-forget_marks (GArray *marks, guint epoch)
-{
-  guint n = 0;
-
-  while (n < marks->len && g_array_index (marks, HrPlanStart, n).epoch + 1 < epoch)
-    n++;
-  if (n > 0)
-    g_array_remove_range (marks, 0, n);
-}
-
 void
 hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte)
 {
@@ -682,10 +716,7 @@ hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte)
   /* lines before it have been passed over: nothing is known about its place */
   if (plan->n_found >= wanted_end (plan))
     return;
-  hr_mutex_lock (&plan->lock);
-  forget_marks (plan->marks, mark.epoch);
-  g_array_append_val (plan->marks, mark);
-  hr_mutex_unlock (&plan->lock);
+  add_mark (plan, &mark);
 }
 
 void
@@ -718,9 +749,9 @@ hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed)
   for (guint i = 0; i < n; i++) {
     HrPlaced one = { .place = (gint64)(first + i) };
 
-    if (hr_plan_has_samples (plan)
-        && (first + i < plan->start || first + i >= end
-            || !hr_shard_owns (&plan->orders.shard, first + i)))
+    one.again = first + i < plan->start;
+    if (hr_plan_has_samples (plan) && !one.again
+        && (first + i >= end || !hr_shard_owns (&plan->orders.shard, first + i)))
       continue;
     one.index = shuffled ? (guint)hr_permute (key, n, i) : i;
     g_array_append_val (placed, one);
@@ -728,6 +759,20 @@ hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed)
   plan->n_found += n;
   plan->enough = plan->n_found >= end && !plan->n_known;
   return plan->n_found < end;
+}
+
+void
+hr_plan_count_again (HrPlan *plan, guint64 n_lines, guint64 n_bytes)
+{
+  __atomic_fetch_add (&plan->again_lines, n_lines, __ATOMIC_RELAXED);
+  __atomic_fetch_add (&plan->again_bytes, n_bytes, __ATOMIC_RELAXED);
+}
+
+void
+hr_plan_get_again (const HrPlan *plan, guint64 *n_lines, guint64 *n_bytes)
+{
+  *n_lines = __atomic_load_n (&plan->again_lines, __ATOMIC_RELAXED);
+  *n_bytes = __atomic_load_n (&plan->again_bytes, __ATOMIC_RELAXED);
 }
 
 gint64

@@ -132,6 +132,7 @@ typedef struct {
 typedef struct {
   guint index;
   gint64 place;
+  gboolean again; /* it has been delivered by the run that this one goes on from */
 } HrPlaced;
 
 typedef enum {
@@ -180,12 +181,15 @@ void hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte);
 /**
  * hr_plan_place:
  * @n: lines of the read that were found, behind those of earlier calls
- * @placed: (element-type HrPlaced): those that are ours, in the order in which they are given on
+ * @placed: (element-type HrPlaced): those that are ours, in the order in which they are given on; and
+ *   those, anybody's, that a run that goes on has to read again
  *
  * For HR_READ_STREAM, again and again, and HR_READ_GROUP, once. FALSE: no further line of the read
  * is wanted.
  */
 gboolean hr_plan_place (HrPlan *plan, HrRead *read, guint n, GArray *placed);
+/* lines that were read again, not to be given on */
+void hr_plan_count_again (HrPlan *plan, guint64 n_lines, guint64 n_bytes);
 /* lines of the reads so far at places below this may be given on: their step is one that is made */
 gint64 hr_plan_get_complete (const HrPlan *plan);
 /* takes @read */

@@ -214,3 +214,26 @@ hr_sequence_get_extent (const HrSequence *sequence, guint object, guint64 line, 
              ? hr_line_table_get_byte (lines, line + 1)
              : g_array_index (sequence->objects, HrObject, object).size;
 }
+
+void
+hr_sequence_find_unit (HrSequence *sequence, guint64 epoch, guint64 place, guint64 *unit,
+                       gint64 *byte, guint64 *first)
+{
+  guint64 line;
+  gint64 end;
+  guint object;
+
+  g_return_if_fail (sequence->rules.shuffle != HR_SHUFFLE_FULL);
+  if (sequence->rules.shuffle == HR_SHUFFLE_WINDOW) {
+    const GArray *sums = find_groups (sequence, epoch);
+
+    *unit = find (sums, place);
+    *byte = 0;
+    *first = get (sums, *unit);
+    return;
+  }
+  hr_sequence_locate (sequence, epoch, place, &object, &line);
+  hr_sequence_get_extent (sequence, object, line, byte, &end);
+  *unit = object;
+  *first = place;
+}

@@ -90,6 +90,18 @@ add_queue (JsonBuilder *builder, const HrElement *element)
   json_builder_end_object (builder);
 }
 
+/* what a run that goes on has read once more */
+static void
+add_again (JsonBuilder *builder, const HrPlan *plan)
+{
+  guint64 n_lines = 0, n_bytes = 0;
+
+  if (plan != NULL)
+    hr_plan_get_again (plan, &n_lines, &n_bytes);
+  add_int (builder, "reread_lines", (gint64)n_lines);
+  add_int (builder, "reread_bytes", (gint64)n_bytes);
+}
+
 static void
 add_element (JsonBuilder *builder, HrElement *element)
 {
@@ -111,6 +123,8 @@ add_element (JsonBuilder *builder, HrElement *element)
     add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
     add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
     add_queue (builder, element);
+    if (element->def->plans && run->pipeline->resume != NULL)
+      add_again (builder, __atomic_load_n (&run->plan, __ATOMIC_ACQUIRE));
     if (element->def->metrics != NULL && run->started)
       element->def->metrics (run->self, run->shared, builder);
   }

@@ -100,13 +100,21 @@ place_lines (HrLineSource *source, HrRead *read)
   g_autoptr (GArray) placed = g_array_new (FALSE, FALSE, sizeof (HrPlaced));
   gboolean more =
       hr_plan_place (get_plan (source), read, found_lines_get_length (source->found), placed);
+  guint64 n_again = 0, again_bytes = 0;
 
   for (guint i = 0; i < placed->len; i++) {
     const HrPlaced *one = &g_array_index (placed, HrPlaced, i);
 
-    row_queue_add (source->ready, found_lines_get (source->found, one->index), read->epoch,
-                   one->place);
+    const FoundLine *line = found_lines_get (source->found, one->index);
+
+    if (one->again) {
+      n_again++;
+      again_bytes += (guint64)line->bytes;
+      continue;
+    }
+    row_queue_add (source->ready, line, read->epoch, one->place);
   }
+  hr_plan_count_again (get_plan (source), n_again, again_bytes);
   row_queue_set_complete (source->ready, hr_plan_get_complete (get_plan (source)));
   found_lines_clear (source->found);
   return more;
@@ -118,8 +126,7 @@ is_worth_noting (HrLineSource *source, const HrRead *read)
 {
   const HrExtent *extent = &g_array_index (read->extents, HrExtent, 0);
 
-  return extent->start == 0 && extent->end >= 0
-         && hr_plan_has_samples (get_plan (source))
+  return extent->start == 0 && extent->end >= 0 && hr_plan_has_samples (get_plan (source))
          && !hr_plan_knows_lines (get_plan (source), extent->object);
 }
 

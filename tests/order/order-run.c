@@ -2,10 +2,10 @@
  *
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
  * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
- * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}}. A line out:
- * {"error", "steps": [[epoch, place, number, digest, [member …]] …], "checkpoint", "checkpoints":
- * [of messages], "skipped": n}. A member is [key, byte, line, place, digest], the digest null for
- * holes, the key for padding. */
+ * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}, "stats": true}. A
+ * line out: {"error", "steps": [[epoch, place, number, digest, [member …]] …], "checkpoint",
+ * "checkpoints": [of messages], "skipped": n, "stats": if asked for}. A member is [key, byte, line,
+ * place, digest], the digest null for holes, the key for padding. */
 #include "headrace.h"
 #include <stdio.h>
 #include <string.h>
@@ -142,6 +142,12 @@ run_pipeline (Run *run, JsonObject *request)
   hr_pipeline_stop (run->pipeline);
   hr_pipeline_wait (run->pipeline, run->error == NULL ? &run->error : NULL);
   add_messages (run);
+  if (json_object_get_boolean_member_with_default (request, "stats", FALSE)) {
+    g_autofree char *stats = hr_pipeline_get_stats (run->pipeline);
+
+    json_builder_set_member_name (run->answer, "stats");
+    json_builder_add_value (run->answer, json_from_string (stats, NULL));
+  }
 }
 
 static void

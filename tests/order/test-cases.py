@@ -245,6 +245,35 @@ def test_edges(runner):
     data.remove()
 
 
+# ---- what is read once more
+
+def test_read_again(runner):
+    """going on at 90 % reads at most a group of blocks, or the rest of a block, once more, and says how much"""
+    data, n = Data(), 4000
+    for k in range(8):
+        data.add(f"{k}.jsonl", b"".join(record(f"{k}-{i}") + b"\n" for i in range(n // 8)))
+    line = len(data.objects["0.jsonl"]) / (n // 8)
+    block = 4096
+    cold, warm = {"HR_PLAN_CACHE": ""}, {"HR_PLAN_CACHE": str(data.folder / "cache")}
+    runner.steps(f"filesrc location={data.folder}/*.jsonl shuffle=full ! jsonlparse ! batch size=100 ! appsink", environment=warm)
+    for shuffle, most_blocks in (("none", 1), ("window", 4), ("full", 0)):
+        for before, after in ((cold, cold), (warm, cold), (cold, warm), (warm, warm)):
+            text = (f"filesrc location={data.folder}/*.jsonl shuffle={shuffle} block-bytes={block} window-blocks=4 ! jsonlparse ! "
+                    "batch size=10 ! prefetchqueue max-batches=20 ! appsink")
+            k = n // 10 * 9 // 10
+            answer = runner.run(text, environment=before, take=k, mark=k)
+            last = runner.run(text, environment=after, resume=answer["checkpoint"], stats=True)
+            assert last["error"] is None and len(last["steps"]) == n // 10 - k, last["error"]
+            source = last["stats"]["elements"][0]
+            lines, size = source["reread_lines"], source["reread_bytes"]
+            most = 0 if after == warm else most_blocks * (block / line + 1)
+            assert lines <= most and lines * (line - 8) <= size <= lines * (line + 8), (shuffle, lines, size, most)
+            assert lines > 0 or shuffle != "window" or after == warm, "nothing was counted"
+            # nor is more of the text read than that: blocks that are read ahead, a tenth of the text, some blocks
+            assert shuffle == "full" or source["bytes"] <= 0.1 * n * line + (most_blocks + 2) * block + most * line, (shuffle, source)
+    data.remove()
+
+
 if __name__ == "__main__":
     RUNNER = Runner(ORDER_RUN)
     sys.exit(main([t for n, t in list(globals().items()) if n.startswith("test_")], RUNNER))
