@@ -44,15 +44,27 @@ hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *el
   hr_cond_broadcast (&pipeline->changed);
 }
 
+static gint
+compare_type (gconstpointer message, gconstpointer type)
+{
+  return ((const HrMessage *)message)->type != *(const HrMessageType *)type;
+}
+
 void
 hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text)
 {
   HrMessage *message = g_new0 (HrMessage, 1);
+  GList *older;
 
   message->ref_count = 1;
   message->type = type;
   message->text = text;
   hr_mutex_lock (&pipeline->lock);
+  older = g_queue_find_custom (&pipeline->messages, &type, compare_type);
+  if (older != NULL) {
+    hr_message_unref (older->data);
+    g_queue_delete_link (&pipeline->messages, older);
+  }
   g_queue_push_tail (&pipeline->messages, message);
   hr_cond_broadcast (&pipeline->changed);
   hr_mutex_unlock (&pipeline->lock);

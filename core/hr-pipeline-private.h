@@ -258,7 +258,7 @@ void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element,
                        const GError *error, HrOrigin *origin);
-/* takes @text */
+/* takes @text; instead of an older message of that type that nobody has popped yet */
 void hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text);
 /* … by who holds pipeline->lock */
 void hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element,
