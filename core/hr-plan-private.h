@@ -35,6 +35,8 @@ HrSequence *hr_plan_get_sequence (HrPlan *plan);
 /* a sha256 over keys, sizes and identities of all objects; once it has begun. (transfer none) */
 const char *hr_plan_get_identity (const HrPlan *plan);
 const HrPlanRules *hr_plan_get_rules (const HrPlan *plan);
+/* of the whole run; -1: not known yet, or it has no end. From any thread */
+gint64 hr_plan_get_n_steps (const HrPlan *plan);
 
 /* where an interrupted run goes on. `unit` and `byte` say where the line at `first` is found, which
  * is not behind `place`: an object, or a group of blocks; not needed where all lines are known */

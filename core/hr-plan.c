@@ -27,6 +27,7 @@ struct _HrPlan {
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
   gint64 n_lines; /* of an epoch, -1: not known; atomic */
+  gint64 n_steps; /* of the run, -1: not known; atomic */
   gboolean n_known;
   guint64 start;    /* places below it have been delivered by another run */
   HrCursor cursor;  /* complete: the places that come next */
@@ -68,7 +69,7 @@ hr_plan_new (const HrPlanOrders *orders)
   HrPlan *plan = g_new0 (HrPlan, 1);
 
   plan->orders = orders != NULL ? *orders : none;
-  plan->n_lines = -1;
+  plan->n_lines = plan->n_steps = -1;
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
   g_array_set_clear_func (plan->objects, object_clear);
@@ -193,6 +194,29 @@ cut (const HrPlan *plan, guint64 n)
 }
 
 static void
+set_n_steps (HrPlan *plan, gint64 n_steps)
+{
+  __atomic_store_n (&plan->n_steps, n_steps, __ATOMIC_RELAXED);
+}
+
+gint64
+hr_plan_get_n_steps (const HrPlan *plan)
+{
+  return __atomic_load_n (&plan->n_steps, __ATOMIC_RELAXED);
+}
+
+/* once it is known how long an epoch is, and what the rules are */
+static void
+count_steps (HrPlan *plan)
+{
+  HrBounds bounds = get_bounds (plan);
+
+  if (hr_plan_has_samples (plan) && plan->orders.next_unit == NULL)
+    set_n_steps (plan,
+                 hr_bounds_count_steps (&bounds, &plan->orders.shard, (guint64)plan->n_lines));
+}
+
+static void
 set_length (HrPlan *plan, guint64 n_lines)
 {
   plan->n_known = TRUE;
@@ -279,6 +303,7 @@ begin_epoch (HrPlan *plan)
   n = plan->mix != NULL ? hr_mix_get_length (plan->mix)
                         : hr_sequence_get_length (plan->sequence);
   set_length (plan, n);
+  count_steps (plan);
   plan->cursor = (HrCursor){ .shard = plan->orders.shard,
                              .bounds = get_bounds (plan),
                              .n_lines = n,
@@ -357,6 +382,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
     plan->n_blocks +=
         hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size, plan->rules.block_bytes);
+  if (plan->n_known)
+    count_steps (plan); /* the checkpoint says it */
   return TRUE;
 }
 
@@ -636,8 +663,11 @@ hr_plan_next (HrPlan *plan, HrRead **read)
       return HR_PLAN_LATER;
     } else if (plan->enough) {
       plan->n = wanted_end (plan);
+      set_n_steps (plan, (gint64)(hr_shard_round (&plan->orders.shard, plan->n)
+                                  / hr_shard_step_size (&plan->orders.shard)));
     } else if (!plan->n_known) {
       set_length (plan, plan->n_found);
+      count_steps (plan);
     }
     if (*read == NULL && hr_plan_has_samples (plan) && !plan->padded) {
       plan->padded = TRUE;

@@ -3,9 +3,9 @@
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
  * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
  * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}}. A line out:
- * {"error", "steps": [[epoch, place, number, digest, [member …]] …], "checkpoint", "checkpoints":
- * [of messages], "skipped": n}. A member is [key, byte, line, place, digest], the digest null for
- * holes, the key for padding. */
+ * {"error", "steps": [[epoch, place, number, digest, [member …]] …], "n_steps", "checkpoint",
+ * "checkpoints": [of messages], "skipped": n}. A member is [key, byte, line, place, digest], the
+ * digest null for holes, the key for padding. */
 #include "headrace.h"
 #include <stdio.h>
 #include <string.h>
@@ -139,6 +139,8 @@ run_pipeline (Run *run, JsonObject *request)
   take_steps (run, json_object_get_int_member_with_default (request, "take", -1), mark);
   if (mark < 0 && run->error == NULL)
     run->checkpoint = hr_pipeline_get_checkpoint (run->pipeline, NULL, &run->error);
+  json_builder_set_member_name (run->answer, "n_steps");
+  json_builder_add_int_value (run->answer, hr_pipeline_get_n_steps (run->pipeline));
   hr_pipeline_stop (run->pipeline);
   hr_pipeline_wait (run->pipeline, run->error == NULL ? &run->error : NULL);
   add_messages (run);
