@@ -1,7 +1,8 @@
 /* hr-n-steps.c: how many steps a run has */
 #include "hr-packer.h"
 
-/* the one source, if there is one, whose order the run goes through */
+/* the one source, if there is one, whose order the run goes through; all members of a mix go through
+ * the same */
 static HrRun *
 find_source (const HrPipeline *pipeline)
 {
@@ -12,7 +13,9 @@ find_source (const HrPipeline *pipeline)
 
     if (element->inputs->len > 0)
       continue;
-    if (found != NULL || element->run == NULL || element->run->orders.shard.group == 0)
+    if (element->run == NULL || element->run->orders.shard.group == 0
+        || (found != NULL
+            && (found->orders.mix == NULL || found->orders.mix != element->run->orders.mix)))
       return NULL;
     found = element->run;
   }

@@ -172,9 +172,10 @@ typedef enum {
   HR_MESSAGE_ERROR,   /* the first error of the run */
   HR_MESSAGE_SKIPPED, /* a sample was skipped: error and origin say why and which */
   HR_MESSAGE_WARNING,
-  HR_MESSAGE_DONE,      /* all elements have left */
-  HR_MESSAGE_DROPPED,   /* a sample was left out by a policy: error and origin say why and which */
-  HR_MESSAGE_CHECKPOINT /* `text` is the checkpoint behind the last step, see checkpoint-every */
+  HR_MESSAGE_DONE,       /* all elements have left */
+  HR_MESSAGE_DROPPED,    /* a sample was left out by a policy: error and origin say why and which */
+  HR_MESSAGE_CHECKPOINT, /* `text` is the checkpoint behind the last step, see checkpoint-every */
+  HR_MESSAGE_SCAN        /* before the first sample: `text` is how far scan=lengths has come */
 } HrMessageType;
 
 typedef struct {

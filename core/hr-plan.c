@@ -1,6 +1,7 @@
 /* hr-plan.c: objects, and which of their lines come next */
 #include "hr-plan-private.h"
 #include "hr-error.h"
+#include "hr-lengths.h"
 #include "hr-mix-run.h"
 #include "hr-permute.h"
 #include "hr-rules.h"
@@ -20,7 +21,8 @@ struct _HrPlan {
   GArray *objects; /* HrObject */
   char *identity;
   gboolean listed;
-  GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
+  GPtrArray *tables;  /* HrLineTable, one an object; NULL: not known */
+  GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
   const HrMix *mix; /* once it is known */
 
@@ -60,6 +62,12 @@ table_unref (gpointer table)
   g_clear_pointer (&table, hr_line_table_unref);
 }
 
+static void
+lengths_unref (gpointer lengths)
+{
+  g_clear_pointer (&lengths, g_bytes_unref);
+}
+
 HrPlan *
 hr_plan_new (const HrPlanOrders *orders)
 {
@@ -72,6 +80,7 @@ hr_plan_new (const HrPlanOrders *orders)
   plan->n_lines = plan->n_steps = -1;
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
+  plan->lengths = g_ptr_array_new_with_free_func (lengths_unref);
   g_array_set_clear_func (plan->objects, object_clear);
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
   hr_mutex_init (&plan->lock);
@@ -83,6 +92,7 @@ hr_plan_free (HrPlan *plan)
 {
   g_clear_pointer (&plan->sequence, hr_sequence_free);
   g_ptr_array_unref (plan->tables);
+  g_ptr_array_unref (plan->lengths);
   g_array_unref (plan->objects);
   g_array_unref (plan->marks);
   g_free (plan->identity);
@@ -108,11 +118,23 @@ compare_keys (gconstpointer a, gconstpointer b)
   return strcmp (((const HrObject *)a)->key, ((const HrObject *)b)->key);
 }
 
+static void
+leave_out_objects (HrPlan *plan)
+{
+  for (guint i = plan->objects->len; i-- > 0;)
+    if (!plan->orders.wants_object (plan->orders.wants_user,
+                                    &g_array_index (plan->objects, HrObject, i)))
+      g_array_remove_index (plan->objects, i);
+}
+
 void
 hr_plan_listed (HrPlan *plan)
 {
   g_array_sort (plan->objects, compare_keys);
+  if (plan->orders.wants_object != NULL)
+    leave_out_objects (plan);
   g_ptr_array_set_size (plan->tables, (gint)plan->objects->len);
+  g_ptr_array_set_size (plan->lengths, (gint)plan->objects->len);
   plan->listed = TRUE;
 }
 
@@ -174,8 +196,35 @@ gboolean
 hr_plan_needs_scan (const HrPlan *plan)
 {
   return (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->orders.next_unit != NULL
-          || plan->orders.mix != NULL)
+          || plan->orders.mix != NULL || plan->orders.lines || plan->orders.lengths)
          && !has_all_tables (plan);
+}
+
+gboolean
+hr_plan_needs_lengths (const HrPlan *plan)
+{
+  return plan->orders.lengths;
+}
+
+GBytes *
+hr_plan_get_lengths (HrPlan *plan, guint object)
+{
+  return plan->lengths->pdata[object];
+}
+
+guint64
+hr_plan_count_lines (const HrPlan *plan, guint object)
+{
+  return hr_line_table_get_length (plan->tables->pdata[object]);
+}
+
+gboolean
+hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths)
+{
+  if (g_bytes_get_size (lengths) != hr_plan_count_lines (plan, object) * sizeof (HrLength))
+    return FALSE;
+  plan->lengths->pdata[object] = g_bytes_ref (lengths);
+  return TRUE;
 }
 
 static HrBounds
@@ -373,6 +422,10 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     plan->rules.epochs = (guint64)plan->orders.epochs;
   if (plan->orders.shuffle >= 0)
     plan->rules.shuffle = (HrShuffle)plan->orders.shuffle;
+  if (plan->orders.wants_object != NULL) {
+    plan->rules.shuffle = HR_SHUFFLE_NONE;
+    plan->rules.epochs = 1;
+  }
   plan->identity = identify (plan->objects);
   if (!check_rules (plan, error))
     return FALSE;
