@@ -17,6 +17,24 @@ hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guin
   return n;
 }
 
+gint64
+hr_bounds_count_steps (const HrBounds *bounds, const HrShard *shard, guint64 n)
+{
+  guint64 size = hr_shard_step_size (shard), each = hr_shard_round (shard, n) / size;
+  guint64 steps = G_MAXINT64;
+
+  if (each == 0)
+    return 0; /* no epoch has any */
+  if (bounds->epochs > 0)
+    steps = MIN (steps, bounds->epochs * each);
+  if (bounds->limit > 0)
+    steps =
+        MIN (steps, bounds->limit / n * each + hr_shard_round (shard, bounds->limit % n) / size);
+  if (bounds->steps > 0)
+    steps = MIN (steps, bounds->steps);
+  return steps < G_MAXINT64 ? (gint64)steps : -1;
+}
+
 static void
 begin_epoch (HrCursor *cursor, guint64 epoch)
 {

@@ -1,5 +1,5 @@
-/* hr-cursor.h: which places of the order a rank takes next, once it is known how many lines an epoch
- * has: one after the other, or slices that are asked for. docs/order.md */
+/* hr-cursor.h: which places of the order a rank takes next, once it is known how many lines an
+ * epoch has: one after the other, or slices that are asked for. docs/order.md */
 #pragma once
 #include "hr-shard.h"
 
@@ -12,6 +12,8 @@ typedef struct {
 
 /* what bounds leave of the @n lines of an epoch; every epoch has as many */
 guint64 hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guint64 n);
+/* steps of the whole run; -1: it has no end */
+gint64 hr_bounds_count_steps (const HrBounds *bounds, const HrShard *shard, guint64 n);
 
 typedef enum {
   HR_CURSOR_LINE, /* a place with a line */
@@ -32,14 +34,14 @@ typedef HrCursorNext (*HrUnitFunc) (gpointer user, guint64 *epoch, guint64 *slic
 typedef struct {
   HrShard shard;
   HrBounds bounds;
-  guint64 n_lines; /* of an epoch */
+  guint64 n_lines;      /* of an epoch */
   HrUnitFunc next_unit; /* NULL: the rank's places, one after the other */
   gpointer user;
 
   /*< private >*/
   guint64 epoch;
-  guint64 n;    /* lines of the epoch that are wanted */
-  guint64 next; /* the rank's next place, counted in its own */
+  guint64 n;          /* lines of the epoch that are wanted */
+  guint64 next;       /* the rank's next place, counted in its own */
   guint64 place, end; /* what is left of the unit */
 } HrCursor;
 

@@ -213,6 +213,9 @@ struct _HrElementDef {
   /* mix: its inputs are sources with .plans, and this is the order of what they give together; see
    * hr_out_peek_place() */
   void (*mixes) (gconstpointer self, HrMixRules *rules);
+  /* what its output depends on beside properties and input, once it is started: the content of a
+   * file that it has read. (transfer full) */
+  char *(*identify) (gconstpointer self, gpointer shared);
   /* further numbers for the stats, a JSON object's members are added to the element's; any thread
    */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);

@@ -88,6 +88,12 @@ policy (const HrRun *run)
 }
 
 gboolean
+hr_fault_skips (const HrRun *run)
+{
+  return policy (run) == HR_ON_ERROR_SKIP;
+}
+
+gboolean
 hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error, GError **hole)
 {
   HrPipeline *pipeline = run->pipeline;

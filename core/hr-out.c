@@ -80,6 +80,7 @@ hr_out_note_drop (HrOut *out, HrBuffer *buffer, GError *why)
   buffer = hr_buffer_make_writable (buffer);
   hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
   hr_buffer_make_hole (buffer, why);
+  buffer->flags |= HR_BUFFER_DROPPED;
   return buffer;
 }
 
@@ -91,6 +92,7 @@ hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
     hr_buffer_set_origin (buffer, origin);
   hr_fault_drop (out->worker->run, hr_buffer_get_origin (buffer), why);
   hr_buffer_make_hole (buffer, why);
+  buffer->flags |= HR_BUFFER_DROPPED;
   hr_out_push (out, buffer);
 }
 

@@ -11,6 +11,8 @@
 #include "hr-steps.h"
 #include "hr-sync.h"
 
+typedef enum { HR_SCAN_AUTO, HR_SCAN_LINES, HR_SCAN_LENGTHS } HrScan;
+
 /* filled by hr_pipeline_props */
 typedef struct {
   gboolean serial;
@@ -22,9 +24,10 @@ typedef struct {
   guint64 steps; /* the same */
   guint64 rank;
   guint64 world;
-  gint64 seed;   /* -1: the sources' own */
-  gint64 epochs; /* the same */
+  gint64 seed;              /* -1: the sources' own */
+  gint64 epochs;            /* the same */
   guint64 checkpoint_every; /* steps; 0: never */
+  gint scan;                /* HrScan */
   gboolean requests;
   gboolean checksum;
 } HrSettings;
@@ -99,6 +102,7 @@ struct _HrRun {
   HrPlan *plan;
   HrPlanOrders orders; /* sources: what goes for their plan … */
   HrPlanStart start;   /* … and where it begins */
+  GPtrArray *front;    /* HrElement: those that lengths are found out with; NULL: none are wanted */
   HrRequestReader reader; /* … or what it has read of what was asked for */
   HrMixRun *mix;       /* of a mix, and of its members: the mix's */
   gboolean behind_prefetch;
@@ -107,14 +111,14 @@ struct _HrRun {
       ahead;    /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
   guint group;  /* samples in each buffer it gets */
   guint packer; /* whose rows it gets, from 1; 0: no packer's */
-  guint packer_out;           /* … and gives */
-  guint block_in;             /* of a packer: samples of the block at hand, so far */
-  gint64 block_place;         /* … where it begins */
+  guint packer_out;   /* … and gives */
+  guint block_in;     /* of a packer: samples of the block at hand, so far */
+  gint64 block_place; /* … where it begins */
   guint block_epoch;
-  GQueue skipped; /* HrSkipped: of the last blocks; with the lock */
+  GQueue skipped;        /* HrSkipped: of the last blocks; with the lock */
   guint delivered_rows;  /* rows of the first block that an earlier run has delivered … */
   GArray *known_skipped; /* … and what it left out of it */
-  gboolean raw;               /* what it gives are blocks, not samples yet */
+  gboolean raw;          /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
   guint segment;   /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
@@ -175,10 +179,14 @@ struct _HrPipeline {
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;
   HrRequests *requests; /* from the beginning */
-  JsonNode *resume; /* the checkpoint it goes on from; NULL: none */
+  JsonNode *resume;     /* the checkpoint it goes on from; NULL: none */
   gboolean resume_force;
   gint64 first_step; /* steps that the run had before this one */
   gint64 told_step;  /* of the last checkpoint that was posted; with the lock */
+  HrPipeline *inner; /* finds out lengths meanwhile; with the lock */
+  gboolean measures; /* is such a one: all lines as they lie there, holes are delivered, too … */
+  gboolean (*wants_object) (gpointer user, const HrObject *object); /* … of those objects */
+  gpointer wants_user;
 };
 
 /* hr-run.c */
@@ -254,6 +262,8 @@ gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GErro
 /* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
  */
 void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
+/* TRUE: a bad sample of that element is skipped */
+gboolean hr_fault_skips (const HrRun *run);
 /* takes @error; the first one wins; stops the pipeline */
 void hr_pipeline_fail (HrPipeline *pipeline, HrElement *element, GError *error);
 void hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element,
@@ -277,6 +287,8 @@ void hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now);
 /* the trainer has done with them */
 void hr_sink_done (HrRun *run, gint64 now);
 void hr_sink_leave (HrRun *run);
+/* FALSE: a hole that a program does not get; its place has been counted */
+gboolean hr_sink_delivers (const HrRun *run, const HrBuffer *buffer);
 
 /* hr-join.c: merges buffers of equal number; takes them. NULL: failed, the pipeline has been told
  */

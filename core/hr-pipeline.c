@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+/* of HrScan, in its order */
+static const char *const scans[] = { "auto", "lines", "lengths", NULL };
+
 static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
 
 const HrProp hr_pipeline_props[] = {
@@ -44,6 +47,11 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_UINT (HrSettings, checkpoint_every, 0, G_MAXINT32, 0,
                 "Post a message with a checkpoint behind every so many steps; 0: never",
                 .unit = "steps"),
+  HR_PROP_ENUM (
+      HrSettings, scan, scans, HR_SCAN_AUTO,
+      "What is found out about the data before the first sample, and kept: where all lines "
+      "begin (lines); and how many tokens and pixels their samples have (lengths); auto: "
+      "only what the order needs"),
   HR_PROP_BOOL (HrSettings, requests, FALSE,
                 "Deliver nothing but what hr_pipeline_request() asks for, in the order in which it "
                 "is asked for"),
@@ -506,6 +514,7 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
 void
 hr_pipeline_stop (HrPipeline *pipeline)
 {
+  g_autoptr (HrPipeline) inner = NULL;
   HrState state;
 
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
@@ -517,7 +526,10 @@ hr_pipeline_stop (HrPipeline *pipeline)
     g_atomic_int_set (&pipeline->stopping, 1);
   if (pipeline->stop_bell.fd >= 0)
     hr_bell_ring (&pipeline->stop_bell);
+  inner = pipeline->inner != NULL ? g_object_ref (pipeline->inner) : NULL;
   hr_mutex_unlock (&pipeline->lock);
+  if (inner != NULL)
+    hr_pipeline_stop (inner);
   if (state != HR_STATE_RUNNING)
     return;
   hr_log ("core", HR_LOG_INFO, -1, "is being stopped");
@@ -581,7 +593,7 @@ pull_from_link (HrRun *run)
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);
     hr_link_settle (link, 1);
-    if (!(buffer->flags & HR_BUFFER_HOLE) || (buffer->flags & HR_BUFFER_BLOCK_END))
+    if (hr_sink_delivers (run, buffer))
       return buffer;
     hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */
   }

@@ -150,6 +150,18 @@ char *hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError
 gboolean hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gboolean force,
                              GError **error);
 
+/**
+ * hr_pipeline_get_n_steps:
+ *
+ * How many steps the sink (the pullable one, or the first) of this rank gets from the beginning of
+ * the run to its end, those before a checkpoint that it goes on from included. It is known once all
+ * lines are (docs/plan.md), at the latest at the end of the first epoch. From any thread.
+ *
+ * Returns: -1: not known yet, or there is no end, or what comes is asked for, or an order that a
+ *   plan gives is not all that decides: several sources; packed rows, but with `steps` and epochs=0
+ */
+gint64 hr_pipeline_get_n_steps (HrPipeline *pipeline);
+
 /* one JSON object, docs/stats.md; also while running. (transfer full) */
 char *hr_pipeline_get_stats (HrPipeline *pipeline);
 /* Graphviz; (transfer full) */
@@ -160,10 +172,11 @@ typedef enum {
   HR_MESSAGE_ERROR,   /* the first error of the run */
   HR_MESSAGE_SKIPPED, /* a sample was skipped: error and origin say why and which */
   HR_MESSAGE_WARNING,
-  HR_MESSAGE_DONE,      /* all elements have left */
-  HR_MESSAGE_DROPPED,   /* a sample was left out by a policy: error and origin say why and which */
-  HR_MESSAGE_CHECKPOINT /* `text` is the checkpoint behind the last step, see checkpoint-every;
-                         * takes the place of an older one that nobody has popped */
+  HR_MESSAGE_DONE,       /* all elements have left */
+  HR_MESSAGE_DROPPED,    /* a sample was left out by a policy: error and origin say why and which */
+  HR_MESSAGE_CHECKPOINT, /* `text` is the checkpoint behind the last step, see checkpoint-every;
+                          * takes the place of an older one that nobody has popped */
+  HR_MESSAGE_SCAN        /* before the first sample: `text` is how far scan=lengths has come */
 } HrMessageType;
 
 typedef struct {

@@ -5,8 +5,8 @@
  * unless the machine went down; then the checksum tells.
  */
 #include "hr-plan-cache.h"
+#include "hr-checksum.h"
 #include "hr-log.h"
-#include "hr-random.h"
 #include "hr-sync.h"
 #include "hr-value.h"
 #include <errno.h>
@@ -92,28 +92,6 @@ hr_plan_cache_free (HrPlanCache *cache)
 
 /* ---- heads and names ---- */
 
-/* Four chains, so that the processor has four multiplications under way: some bytes a cycle. Each
- * step is one-to-one, so no change of one word goes unseen. It guards against disks and crashes;
- * who can write the file can write a checksum, too. */
-static guint64
-get_checksum (const guint8 *bytes, gsize size)
-{
-  guint64 chains[4] = { size, 1, 2, 3 }, words[4], sum = 0;
-  gsize at = 0;
-
-  for (; size - at >= sizeof words; at += sizeof words) {
-    memcpy (words, bytes + at, sizeof words);
-    for (guint i = 0; i < 4; i++)
-      chains[i] = hr_mix64 (chains[i] ^ words[i]);
-  }
-  memset (words, 0, sizeof words);
-  if (size > at)
-    memcpy (words, bytes + at, size - at);
-  for (guint i = 0; i < 4; i++)
-    sum = hr_mix64 (sum ^ hr_mix64 (chains[i] ^ words[i]));
-  return sum;
-}
-
 /* a blob of @blob bytes with that checksum. Returns: (transfer full) */
 static GByteArray *
 make_head (const HrObject *object, const char *name, const char *key, gsize blob, guint64 checksum)
@@ -198,7 +176,7 @@ read_blob (int fd, const HrObject *object, const char *name, const char *key)
     return NULL;
   blob = g_try_malloc (MAX (head.blob, 1));
   if (blob == NULL || !read_all (fd, blob, head.blob)
-      || get_checksum (blob, head.blob) != head.checksum)
+      || hr_checksum64 (blob, head.blob) != head.checksum)
     return NULL;
   futimens (fd, NULL); /* used now. If it may not be told, it is the sooner forgotten. */
   return g_bytes_new_take (g_steal_pointer (&blob), head.blob);
@@ -414,7 +392,7 @@ hr_plan_cache_store (HrPlanCache *cache, const HrObject *object, const char *nam
   file = make_file_name (object, name, key);
   path = g_build_filename (cache->folder, file, NULL);
   temporary = g_strdup_printf ("%s/%.*s" TEMPORARY, cache->folder, HEX, file);
-  head = make_head (object, name, key, size, get_checksum (bytes, size));
+  head = make_head (object, name, key, size, hr_checksum64 (bytes, size));
   if (g_mkdir_with_parents (cache->folder, 0700) != 0
       || (fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0600)) < 0) {
     close_cache (cache, g_strerror (errno));

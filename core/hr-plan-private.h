@@ -6,11 +6,16 @@
 
 /* what the pipeline says: docs/order.md */
 typedef struct {
-  HrShard shard; /* group 0: nobody behind the source reads lines */
-  gint64 seed;   /* -1: the source's own */
-  gint64 epochs; /* the same */
-  guint64 limit; /* places of the run; 0: all */
-  guint64 steps; /* of the run; 0: all */
+  HrShard shard;    /* group 0: nobody behind the source reads lines */
+  gint64 seed;      /* -1: the source's own */
+  gint64 epochs;    /* the same */
+  guint64 limit;    /* places of the run; 0: all */
+  guint64 steps;    /* of the run; 0: all */
+  gboolean lines;   /* all lines are to be known … */
+  gboolean lengths; /* … and how long they are */
+  /* each line once, as they lie there, of the objects that it says TRUE of; NULL: the order */
+  gboolean (*wants_object) (gpointer user, const HrObject *object);
+  gpointer wants_user;
   /* slices are asked for; NULL: the rank's own, one after the other */
   HrUnitFunc next_unit;
   gpointer unit_user;
@@ -32,9 +37,17 @@ void hr_plan_free (HrPlan *plan);
 gboolean hr_plan_is_complete (const HrPlan *plan);
 /* (transfer none): of a plan that is complete */
 HrSequence *hr_plan_get_sequence (HrPlan *plan);
+/* of all lines of that object; NULL: not known. (transfer none) */
+GBytes *hr_plan_get_lengths (HrPlan *plan, guint object);
+/* takes a reference of @lengths, HrLength of each line of that object, which knows its lines.
+ * FALSE: these are of something else */
+gboolean hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths);
+guint64 hr_plan_count_lines (const HrPlan *plan, guint object);
 /* a sha256 over keys, sizes and identities of all objects; once it has begun. (transfer none) */
 const char *hr_plan_get_identity (const HrPlan *plan);
 const HrPlanRules *hr_plan_get_rules (const HrPlan *plan);
+/* of the whole run; -1: not known yet, or it has no end. From any thread */
+gint64 hr_plan_get_n_steps (const HrPlan *plan);
 
 /* where an interrupted run goes on. `unit` and `byte` say where the line at `first` is found, which
  * is not behind `place`: an object, or a group of blocks; not needed where all lines are known */

@@ -1,6 +1,7 @@
 /* hr-plan.c: objects, and which of their lines come next */
 #include "hr-plan-private.h"
 #include "hr-error.h"
+#include "hr-lengths.h"
 #include "hr-mix-run.h"
 #include "hr-permute.h"
 #include "hr-rules.h"
@@ -20,13 +21,15 @@ struct _HrPlan {
   GArray *objects; /* HrObject */
   char *identity;
   gboolean listed;
-  GPtrArray *tables; /* HrLineTable, one an object; NULL: not known */
+  GPtrArray *tables;  /* HrLineTable, one an object; NULL: not known */
+  GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
   const HrMix *mix; /* once it is known */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
   gint64 n_lines; /* of an epoch, -1: not known; atomic */
+  gint64 n_steps; /* of the run, -1: not known; atomic */
   gboolean n_known;
   guint64 start;    /* places below it have been delivered by another run */
   HrCursor cursor;  /* complete: the places that come next */
@@ -61,6 +64,12 @@ table_unref (gpointer table)
   g_clear_pointer (&table, hr_line_table_unref);
 }
 
+static void
+lengths_unref (gpointer lengths)
+{
+  g_clear_pointer (&lengths, g_bytes_unref);
+}
+
 HrPlan *
 hr_plan_new (const HrPlanOrders *orders)
 {
@@ -70,9 +79,10 @@ hr_plan_new (const HrPlanOrders *orders)
   HrPlan *plan = g_new0 (HrPlan, 1);
 
   plan->orders = orders != NULL ? *orders : none;
-  plan->n_lines = -1;
+  plan->n_lines = plan->n_steps = -1;
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
+  plan->lengths = g_ptr_array_new_with_free_func (lengths_unref);
   g_array_set_clear_func (plan->objects, object_clear);
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
   hr_mutex_init (&plan->lock);
@@ -84,6 +94,7 @@ hr_plan_free (HrPlan *plan)
 {
   g_clear_pointer (&plan->sequence, hr_sequence_free);
   g_ptr_array_unref (plan->tables);
+  g_ptr_array_unref (plan->lengths);
   g_array_unref (plan->objects);
   g_array_unref (plan->marks);
   g_free (plan->identity);
@@ -109,11 +120,23 @@ compare_keys (gconstpointer a, gconstpointer b)
   return strcmp (((const HrObject *)a)->key, ((const HrObject *)b)->key);
 }
 
+static void
+leave_out_objects (HrPlan *plan)
+{
+  for (guint i = plan->objects->len; i-- > 0;)
+    if (!plan->orders.wants_object (plan->orders.wants_user,
+                                    &g_array_index (plan->objects, HrObject, i)))
+      g_array_remove_index (plan->objects, i);
+}
+
 void
 hr_plan_listed (HrPlan *plan)
 {
   g_array_sort (plan->objects, compare_keys);
+  if (plan->orders.wants_object != NULL)
+    leave_out_objects (plan);
   g_ptr_array_set_size (plan->tables, (gint)plan->objects->len);
+  g_ptr_array_set_size (plan->lengths, (gint)plan->objects->len);
   plan->listed = TRUE;
 }
 
@@ -175,8 +198,35 @@ gboolean
 hr_plan_needs_scan (const HrPlan *plan)
 {
   return (plan->rules.shuffle == HR_SHUFFLE_FULL || plan->orders.next_unit != NULL
-          || plan->orders.mix != NULL)
+          || plan->orders.mix != NULL || plan->orders.lines || plan->orders.lengths)
          && !has_all_tables (plan);
+}
+
+gboolean
+hr_plan_needs_lengths (const HrPlan *plan)
+{
+  return plan->orders.lengths;
+}
+
+GBytes *
+hr_plan_get_lengths (HrPlan *plan, guint object)
+{
+  return plan->lengths->pdata[object];
+}
+
+guint64
+hr_plan_count_lines (const HrPlan *plan, guint object)
+{
+  return hr_line_table_get_length (plan->tables->pdata[object]);
+}
+
+gboolean
+hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths)
+{
+  if (g_bytes_get_size (lengths) != hr_plan_count_lines (plan, object) * sizeof (HrLength))
+    return FALSE;
+  plan->lengths->pdata[object] = g_bytes_ref (lengths);
+  return TRUE;
 }
 
 static HrBounds
@@ -192,6 +242,29 @@ cut (const HrPlan *plan, guint64 n)
 
   return hr_plan_has_samples (plan) ? hr_bounds_cut (&bounds, &plan->orders.shard, plan->epoch, n)
                                     : n;
+}
+
+static void
+set_n_steps (HrPlan *plan, gint64 n_steps)
+{
+  __atomic_store_n (&plan->n_steps, n_steps, __ATOMIC_RELAXED);
+}
+
+gint64
+hr_plan_get_n_steps (const HrPlan *plan)
+{
+  return __atomic_load_n (&plan->n_steps, __ATOMIC_RELAXED);
+}
+
+/* once it is known how long an epoch is, and what the rules are */
+static void
+count_steps (HrPlan *plan)
+{
+  HrBounds bounds = get_bounds (plan);
+
+  if (hr_plan_has_samples (plan) && plan->orders.next_unit == NULL)
+    set_n_steps (plan,
+                 hr_bounds_count_steps (&bounds, &plan->orders.shard, (guint64)plan->n_lines));
 }
 
 static void
@@ -281,6 +354,7 @@ begin_epoch (HrPlan *plan)
   plan->sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
   n = plan->mix != NULL ? hr_mix_get_length (plan->mix) : hr_sequence_get_length (plan->sequence);
   set_length (plan, n);
+  count_steps (plan);
   plan->cursor = (HrCursor){ .shard = plan->orders.shard,
                              .bounds = get_bounds (plan),
                              .n_lines = n,
@@ -350,6 +424,10 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     plan->rules.epochs = (guint64)plan->orders.epochs;
   if (plan->orders.shuffle >= 0)
     plan->rules.shuffle = (HrShuffle)plan->orders.shuffle;
+  if (plan->orders.wants_object != NULL) {
+    plan->rules.shuffle = HR_SHUFFLE_NONE;
+    plan->rules.epochs = 1;
+  }
   plan->identity = identify (plan->objects);
   if (!check_rules (plan, error))
     return FALSE;
@@ -359,6 +437,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
     plan->n_blocks +=
         hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size, plan->rules.block_bytes);
+  if (plan->n_known)
+    count_steps (plan); /* the checkpoint says it */
   return TRUE;
 }
 
@@ -682,8 +762,11 @@ hr_plan_next (HrPlan *plan, HrRead **read)
       return HR_PLAN_LATER;
     } else if (plan->enough) {
       plan->n = wanted_end (plan);
+      set_n_steps (plan, (gint64)(hr_shard_round (&plan->orders.shard, plan->n)
+                                  / hr_shard_step_size (&plan->orders.shard)));
     } else if (!plan->n_known) {
       set_length (plan, plan->n_found);
+      count_steps (plan);
     }
     if (*read == NULL && hr_plan_has_samples (plan) && !plan->padded) {
       plan->padded = TRUE;

@@ -163,6 +163,8 @@ gboolean hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error);
 gboolean hr_plan_has_samples (const HrPlan *plan);
 /* TRUE: where all lines begin must be known, and is not */
 gboolean hr_plan_needs_scan (const HrPlan *plan);
+/* TRUE: how long all lines are must be known as well; hr_lengths_find() */
+gboolean hr_plan_needs_lengths (const HrPlan *plan);
 gboolean hr_plan_knows_lines (const HrPlan *plan, guint object);
 /* takes a reference of @lines, an HrLineTable: where the lines of that object begin */
 void hr_plan_set_lines (HrPlan *plan, guint object, gpointer lines);

@@ -53,6 +53,7 @@ hr_run_free (HrRun *run)
   g_clear_pointer (&run->plan, hr_plan_free);
   if (run->def->mixes != NULL)
     g_clear_pointer (&run->mix, hr_mix_run_free);
+  g_clear_pointer (&run->front, g_ptr_array_unref);
   g_clear_pointer (&run->checksum, g_checksum_free);
   g_queue_clear_full (&run->skipped, hr_skipped_free);
   g_clear_pointer (&run->known_skipped, g_array_unref);

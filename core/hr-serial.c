@@ -301,8 +301,8 @@ hr_serial_pull (HrSerial *serial)
 {
   HrBuffer *buffer;
 
-  while ((buffer = next (serial->pipeline->pull_sink)) != NULL && (buffer->flags & HR_BUFFER_HOLE)
-         && !(buffer->flags & HR_BUFFER_BLOCK_END))
+  while ((buffer = next (serial->pipeline->pull_sink)) != NULL
+         && !hr_sink_delivers (serial->pipeline->pull_sink->run, buffer))
     hr_buffer_unref (buffer);
   return buffer;
 }

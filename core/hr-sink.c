@@ -115,6 +115,13 @@ hr_sink_done (HrRun *run, gint64 now)
   hr_counter_add (&run->train_time, now - run->got_at);
 }
 
+gboolean
+hr_sink_delivers (const HrRun *run, const HrBuffer *buffer)
+{
+  return !(buffer->flags & HR_BUFFER_HOLE) || (buffer->flags & HR_BUFFER_BLOCK_END)
+         || run->pipeline->measures;
+}
+
 void
 hr_sink_leave (HrRun *run)
 {

@@ -262,6 +262,19 @@ add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
   json_builder_end_object (builder);
 }
 
+static void
+add_n_steps (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  gint64 n = hr_pipeline_get_n_steps (pipeline);
+
+  add_int (builder, "first_step", pipeline->first_step);
+  json_builder_set_member_name (builder, "n_steps");
+  if (n >= 0)
+    json_builder_add_int_value (builder, n);
+  else
+    json_builder_add_null_value (builder);
+}
+
 static char *
 make_stats (HrPipeline *pipeline)
 {
@@ -277,6 +290,7 @@ make_stats (HrPipeline *pipeline)
   add_string (builder, "status", status);
   add_int (builder, "exit", exit);
   add_int (builder, "steps", run != NULL ? hr_counter_get (&run->step) : 0);
+  add_n_steps (builder, pipeline);
   add_int (builder, "samples", run != NULL ? hr_counter_get (&run->n_samples) : 0);
   add_int (builder, "images", run != NULL ? hr_counter_get (&run->n_images) : 0);
   add_skipped (builder, pipeline);

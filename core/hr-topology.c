@@ -1,6 +1,7 @@
 /* hr-topology.c */
 #include "hr-topology.h"
 #include "hr-checkpoint.h"
+#include "hr-front.h"
 #include "hr-packer.h"
 #include "hr-permute.h"
 #include <sched.h>
@@ -274,6 +275,22 @@ end_mixes (HrPipeline *pipeline, GError **error)
   return TRUE;
 }
 
+/* what is to be known beforehand */
+static gboolean
+give_scan (HrPipeline *pipeline, HrElement *source, GError **error)
+{
+  HrRun *run = source->run;
+
+  run->orders.wants_object = pipeline->wants_object;
+  run->orders.wants_user = pipeline->wants_user;
+  run->orders.lines = pipeline->settings.scan != HR_SCAN_AUTO;
+  run->orders.lengths = pipeline->settings.scan == HR_SCAN_LENGTHS;
+  if (!run->orders.lengths)
+    return TRUE;
+  run->front = hr_front_find (source, error);
+  return run->front != NULL;
+}
+
 static gboolean
 give_orders (HrPipeline *pipeline, GError **error)
 {
@@ -302,6 +319,8 @@ give_orders (HrPipeline *pipeline, GError **error)
     join_mix (element);
     if (!run->raw)
       continue;
+    if (!give_scan (pipeline, element, error))
+      return FALSE;
     run->orders.shard.group = 1;
     find_step (element, &run->orders.shard);
     run->numbers->planned = TRUE;

@@ -2,6 +2,7 @@
 #include "line-source.h"
 #include "extent-reader.h"
 #include "found-lines.h"
+#include "hr-lengths.h"
 #include "hr-line-table.h"
 #include "known-lines.h"
 #include "row-queue.h"
@@ -284,14 +285,23 @@ read_some (HrLineSource *source, GError **error)
   g_return_val_if_reached (FALSE);
 }
 
+/* what must be known before anything is read */
+static gboolean
+begin (HrLineSource *source, GError **error)
+{
+  HrPlan *plan = get_plan (source);
+
+  return known_lines_begin (source->cache, plan, source->funcs, source->data, &source->options,
+                            hr_out_get_wake_fd (source->out), error)
+         && (!hr_plan_needs_lengths (plan) || hr_lengths_find (source->out, source->cache, error));
+}
+
 HrFlow
 hr_line_source_create (HrLineSource *source, HrOut *out, GError **error)
 {
   source->out = out;
   extent_reader_set_out (source->reader, out);
-  if (!source->begun
-      && !known_lines_begin (source->cache, get_plan (source), source->funcs, source->data,
-                             &source->options, hr_out_get_wake_fd (out), error))
+  if (!source->begun && !begin (source, error))
     return HR_FLOW_ERROR;
   source->begun = TRUE;
   if (row_queue_can_give (source->ready))

@@ -1,6 +1,7 @@
 /* tokenize.c: conversations become what a model learns from: ids, labels, positions */
 #include <string.h>
 #include "headrace.h"
+#include "hr-checksum.h"
 #include "layout.h"
 #include "load.h"
 #include "s3-props.h"
@@ -81,6 +82,7 @@ static const HrProp props[] = {
 
 typedef struct {
   HrVocab *vocab;
+  guint64 checksum; /* of its file */
   HrTemplate template;
   guint patch_size;
   guint merge_size;
@@ -129,7 +131,7 @@ tokenize_check_place (gconstpointer data, HrElement *element, GError **error)
 }
 
 static HrVocab *
-load_vocab (const Tokenize *self, HrElement *element, GError **error)
+load_vocab (const Tokenize *self, Shared *shared, HrElement *element, GError **error)
 {
   HrS3Settings settings = HR_S3_SETTINGS (self);
   HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, 1);
@@ -140,6 +142,7 @@ load_vocab (const Tokenize *self, HrElement *element, GError **error)
 
   if (file == NULL)
     return NULL;
+  shared->checksum = hr_checksum64 (file->data, size);
   if (g_str_has_suffix (self->tokenizer, ".tiktoken"))
     vocab = hr_vocab_load_tiktoken ((const char *)file->data, size, self->pattern,
                                     (const char *const *)self->added_tokens, error);
@@ -162,7 +165,7 @@ tokenize_start (gconstpointer data, gpointer shared_data, HrElement *element, GE
                                    .label_newline = self->label_newline };
   shared->patch_size = (guint)hr_sizing_get_uint (element, "patch-size");
   shared->merge_size = (guint)hr_sizing_get_uint (element, "merge-size");
-  shared->vocab = load_vocab (self, element, error);
+  shared->vocab = load_vocab (self, shared, element, error);
   if (shared->vocab == NULL)
     return FALSE;
   if (hr_template_init (&shared->template, shared->vocab, error))
@@ -170,6 +173,12 @@ tokenize_start (gconstpointer data, gpointer shared_data, HrElement *element, GE
   g_prefix_error (error, "%s: ", self->tokenizer);
   g_clear_pointer (&shared->vocab, hr_vocab_free);
   return FALSE;
+}
+
+static char *
+tokenize_identify (gconstpointer self G_GNUC_UNUSED, gpointer shared)
+{
+  return g_strdup_printf ("%016" G_GINT64_MODIFIER "x", ((const Shared *)shared)->checksum);
 }
 
 static void
@@ -492,5 +501,5 @@ HR_ELEMENT (
     .takes = "conversation", .shared_size = sizeof (Shared), .worker_size = sizeof (Worker),
     .props = props, .parallel = HR_PARALLEL_YES, .check = tokenize_check,
     .check_place = tokenize_check_place, .start = tokenize_start, .stop = tokenize_stop,
-    .worker_start = tokenize_worker_start, .worker_stop = tokenize_worker_stop,
-    .process = tokenize_process)
+    .identify = tokenize_identify, .worker_start = tokenize_worker_start,
+    .worker_stop = tokenize_worker_stop, .process = tokenize_process)

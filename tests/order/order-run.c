@@ -3,9 +3,9 @@
  * A line of JSON in: {"text": a pipeline that ends in appsink, "take": buffers, -1: all, "mark":
  * whose checkpoint is wanted, counted from 1, -1: that of the last that is done with, "resume": a
  * checkpoint, "force": true, "requests": [[epoch, slice] …], "environment": {…}, "stats": true}. A
- * line out: {"error", "steps": [[epoch, place, number, digest, [member …]] …], "checkpoint",
- * "checkpoints": [of messages], "skipped": n, "stats": if asked for}. A member is [key, byte, line,
- * place, digest], the digest null for holes, the key for padding. */
+ * line out: {"error", "steps": [[epoch, place, number, digest, [member …]] …], "n_steps",
+ * "checkpoint", "checkpoints": [of messages], "skipped": n, "scans": n, "stats": if asked for}. A
+ * member is [key, byte, line, place, digest], the digest null for holes, the key for padding. */
 #include "headrace.h"
 #include <stdio.h>
 #include <string.h>
@@ -87,12 +87,13 @@ static void
 add_messages (Run *run)
 {
   HrMessage *message;
-  gint64 n_skipped = 0;
+  gint64 n_skipped = 0, n_scans = 0;
 
   json_builder_set_member_name (run->answer, "checkpoints");
   json_builder_begin_array (run->answer);
   while ((message = hr_pipeline_pop_message (run->pipeline, 0)) != NULL) {
     n_skipped += message->type == HR_MESSAGE_SKIPPED;
+    n_scans += message->type == HR_MESSAGE_SCAN;
     if (message->type == HR_MESSAGE_CHECKPOINT)
       json_builder_add_string_value (run->answer, message->text);
     hr_message_unref (message);
@@ -100,6 +101,8 @@ add_messages (Run *run)
   json_builder_end_array (run->answer);
   json_builder_set_member_name (run->answer, "skipped");
   json_builder_add_int_value (run->answer, n_skipped);
+  json_builder_set_member_name (run->answer, "scans");
+  json_builder_add_int_value (run->answer, n_scans);
 }
 
 static gboolean
@@ -139,6 +142,8 @@ run_pipeline (Run *run, JsonObject *request)
   take_steps (run, json_object_get_int_member_with_default (request, "take", -1), mark);
   if (mark < 0 && run->error == NULL)
     run->checkpoint = hr_pipeline_get_checkpoint (run->pipeline, NULL, &run->error);
+  json_builder_set_member_name (run->answer, "n_steps");
+  json_builder_add_int_value (run->answer, hr_pipeline_get_n_steps (run->pipeline));
   hr_pipeline_stop (run->pipeline);
   hr_pipeline_wait (run->pipeline, run->error == NULL ? &run->error : NULL);
   add_messages (run);

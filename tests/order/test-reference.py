@@ -18,7 +18,11 @@ def check_run(runner, data, text, size, rank, environment=None, known=False, **r
     wanted = list(enumerate(reference.steps(data.objects, size, **rules)))
     if "! batch" not in text:  # a hole is then not delivered
         wanted = [w for w in wanted if w[1][2][rank] and w[1][2][rank] not in data.bad]
-    got = runner.steps(text, environment=environment or {"HR_PLAN_CACHE": ""})
+    answer = runner.run(text, environment=environment or {"HR_PLAN_CACHE": ""})
+    assert answer["error"] is None, f"{answer['error']}\n{text}"
+    got = answer["steps"]
+    n_steps = sum(1 for _ in reference.steps(data.objects, size, **rules))
+    assert answer["n_steps"] == n_steps, f"{answer['n_steps']} steps were told, not {n_steps}: {text}"
     for step, (k, (epoch, first, slots)) in zip(got, wanted):
         where = f"step {k} of\n{text}"
         assert (step[0], step[2]) == (epoch, k), f"epoch {step[0]}, number {step[2]}, not {epoch}: {where}"

@@ -195,6 +195,7 @@ test_progress (void)
   g_autofree char *line = launch_progress_line (stats, 0, 0);
   g_autofree char *half = launch_progress_line (stats, 400, 0);
   g_autofree char *narrow = launch_progress_line (stats, 400, 30);
+  g_autofree char *all = NULL;
 
   g_assert_cmpstr (
       line, ==,
@@ -205,6 +206,15 @@ test_progress (void)
       "[##########          ]  50 %  25 batches, 190 samples, 300 images  30.0 images/s  "
       "waiting 25.0 %  10 skipped  10.00 s, 10.00 s left");
   g_assert_cmpstr (narrow, ==, "[##########          ]  50 %  ");
+
+  /* 25 of 100 steps are this run's own, 50 were before a checkpoint */
+  json_object_set_int_member (stats, "first_step", 50);
+  json_object_set_int_member (stats, "n_steps", 100);
+  all = launch_progress_line (stats, 0, 0);
+  g_assert_cmpstr (
+      all, ==,
+      "[###############     ]  75 %  25 batches, 190 samples, 300 images  30.0 images/s  "
+      "waiting 25.0 %  10 skipped  10.00 s, 10.00 s left");
 }
 
 /* before anything is known, and a document of another version */

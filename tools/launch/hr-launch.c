@@ -25,6 +25,7 @@ static struct {
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
   LaunchResume resume;
+  char *scan;
   char *limit, *memory, *cpus, *on_error, *max_errors;
   gboolean checksum;
   gboolean quiet;
@@ -73,8 +74,8 @@ set_resume (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GE
       options.resume = (LaunchResume)i;
       return TRUE;
     }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of exact, force",
-               name, value);
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "%s: \"%s\" is none of exact, force", name, value);
   return FALSE;
 }
 
@@ -110,6 +111,10 @@ static GOptionEntry entries[] = {
     "Go on from the checkpoint in that FILE, if there is one: exact (default), or force: also when "
     "elements behind the source have changed",
     "exact|force" },
+  { "scan", 0, 0, G_OPTION_ARG_STRING, &options.scan,
+    "Find out before the first sample, and keep: where all lines begin (lines), and how long their "
+    "samples are (lengths); or only what the order needs (auto)",
+    "auto|lines|lengths" },
   { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
     "One thread, one sample at a time: the reference for what is delivered", NULL },
   { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
@@ -162,6 +167,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "steps", options.steps },
     { "epochs", options.epochs },
     { "seed", options.seed },
+    { "scan", options.scan },
     { "rank", options.rank },
     { "world", options.world },
     { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every

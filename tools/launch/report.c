@@ -336,6 +336,23 @@ launch_summary (JsonObject *stats, const LaunchEnd *end)
   return g_string_free (text, FALSE);
 }
 
+/* how much of the run is done, and of that in this process; 0: not known */
+static gdouble
+get_part (JsonObject *stats, guint64 limit, gint64 seen, gdouble *own)
+{
+  gint64 first = whole (stats, "first_step"), n_steps = whole (stats, "n_steps");
+  gint64 steps = whole (stats, "steps");
+
+  *own = 0;
+  if (n_steps > 0) {
+    *own = (gdouble)steps / (gdouble)n_steps;
+    return MIN (1, (gdouble)(first + steps) / (gdouble)n_steps);
+  }
+  if (limit == 0)
+    return 0;
+  return *own = MIN (1, (gdouble)seen / (gdouble)limit);
+}
+
 char *
 launch_progress_line (JsonObject *stats, guint64 limit, guint width)
 {
@@ -344,9 +361,9 @@ launch_progress_line (JsonObject *stats, guint64 limit, guint width)
   gint64 samples = whole (stats, "samples"), images = whole (stats, "images");
   gint64 skipped = append_kinds (NULL, object_of (stats, "skipped"));
   gint64 seen = samples + skipped + append_kinds (NULL, object_of (stats, "dropped"));
+  gdouble own, part = get_part (stats, limit, seen, &own);
 
-  if (limit > 0) {
-    gdouble part = MIN (1, (gdouble)seen / (gdouble)limit);
+  if (limit > 0 || whole (stats, "n_steps") > 0) {
     const guint bar = 20;
 
     g_string_append_c (text, '[');
@@ -367,9 +384,9 @@ launch_progress_line (JsonObject *stats, guint64 limit, guint width)
     g_string_append (text, "  ");
     append_seconds (text, wall);
   }
-  if (limit > 0 && seen > 0 && (guint64)seen < limit && wall > 0) {
+  if (own > 0 && part < 1 && wall > 0) {
     g_string_append (text, ", ");
-    append_seconds (text, wall / (gdouble)seen * (gdouble)(limit - (guint64)seen));
+    append_seconds (text, wall / own * (1 - part));
     g_string_append (text, " left");
   }
   if (width > 0 && g_utf8_strlen (text->str, -1) > (glong)width)

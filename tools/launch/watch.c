@@ -128,6 +128,10 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     keep_checkpoint (watch, message->text);
     return;
   }
+  if (message->type == HR_MESSAGE_SCAN && watch->progress != LAUNCH_PROGRESS_NONE) {
+    clear_bar (watch);
+    fprintf (stderr, "%s\n", message->text);
+  }
   if (message->error == NULL)
     return;
   switch (message->type) {
@@ -153,6 +157,7 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     }
     return;
   case HR_MESSAGE_CHECKPOINT:
+  case HR_MESSAGE_SCAN:
   case HR_MESSAGE_ERROR: /* wait() tells it, once */
   case HR_MESSAGE_DONE:
     return;
