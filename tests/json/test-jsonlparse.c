@@ -362,7 +362,7 @@ test_lists (void)
 
       g_assert_no_error (result.error);
       g_assert_cmpstr (seen, ==,
-                       "1@1+0 5@5+86 !unsupported@2+33 !bad-record@3+79 !bad-record@4+82");
+                       "1@1+0 5@5+89 !unsupported@2+32 !bad-record@3+82 !bad-record@4+85");
       g_assert_cmpint (json_node_get_int (hr_buffer_get_json (result.samples->pdata[0], "x")), ==,
                        7);
       first = result.skipped->pdata[0];
