@@ -294,6 +294,10 @@ test_parse_errors (void)
   } rows[] = {
     { "tokenize", HR_PARSE_ERROR_REQUIRED, "*\"tokenizer\"*" },
     { "tokenize tokenizer=x overlong=shrink", HR_PARSE_ERROR_CONFLICT, "*max-length*not set*" },
+    { "tokenize tokenizer=x.json pattern=.", HR_PARSE_ERROR_CONFLICT,
+      "*pattern is for a *.tiktoken*tokenizer=x.json*" },
+    { "tokenize tokenizer=x.json added-tokens=a,b", HR_PARSE_ERROR_CONFLICT,
+      "*added-tokens is for a *.tiktoken*" },
     { "tokenize tokenizer=x min-pixels=9 max-pixels=8", HR_PARSE_ERROR_CONFLICT, "*min-pixels=9*" },
     { "imagefetch ! imagedecode ! resize ! tokenize tokenizer=x max-length=9 overlong=shrink",
       HR_PARSE_ERROR_CONFLICT,
