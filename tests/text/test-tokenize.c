@@ -305,6 +305,8 @@ test_parse_errors (void)
       "prefetchqueue ! patchify*" },
     { "imagefetch ! tokenize tokenizer=x ! imagedecode ! resize max-pixels=70000",
       HR_PARSE_ERROR_CONFLICT, "*max-pixels=70000*\"tokenize\" before it*max-pixels=16777216*" },
+    { "imagefetch ! tokenize tokenizer=x ! batch ! prefetchqueue ! imagedecode ! resize",
+      HR_PARSE_ERROR_CONFLICT, "*behind a batch of lists*\"tokenize\"*mode=padded*" },
     { "imagefetch ! imagedecode ! resize patch-size=14 ! tokenize tokenizer=x patch-size=32",
       HR_PARSE_ERROR_CONFLICT, "*patch-size=32*\"resize\" before it*patch-size=14*" },
     { "imagefetch ! imagedecode ! resize patch-size=14 ! patchify patch-size=32",
