@@ -286,7 +286,7 @@ test_keep_nul (void)
 static void
 test_keep_conflict (void)
 {
-  static const char *const names[] = { "images", "conversation", "id,image_links" };
+  static const char *const names[] = { "images", "conversation", "id,image_links", "id,image_cu" };
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *text = g_strdup_printf ("appsrc ! jsonlparse keep=%s ! appsink", names[i]);

@@ -126,7 +126,8 @@ static GOptionEntry entries[] = {
     "Most bad samples to skip: a number, or a part as 1%", "N" },
   { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
     "Give the sha256 of all that is delivered", NULL },
-  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "No summary and no progress", NULL },
+  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet,
+    "No summary and no progress; a --checksum all the same", NULL },
   { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
     "Name every skipped sample, and the pipeline", NULL },
   { "version", 0, 0, G_OPTION_ARG_NONE, &options.version, "Print the version", NULL },
@@ -258,6 +259,12 @@ report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
     fputs (summary, stderr);
+  } else if (options.checksum && options.stats == STATS_NONE) {
+    const char *sha256 =
+        json_object_get_string_member_with_default (json_node_get_object (stats), "sha256", NULL);
+
+    if (sha256 != NULL)
+      fprintf (stderr, "sha256 %s\n", sha256);
   }
   if (options.stats == STATS_JSON)
     text = hr_json_write (stats, FALSE);
