@@ -25,7 +25,7 @@ static struct {
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
   LaunchResume resume;
-  char *scan;
+  char *scan, *balance;
   char *limit, *memory, *cpus, *on_error, *max_errors;
   gboolean checksum;
   gboolean quiet;
@@ -115,6 +115,9 @@ static GOptionEntry entries[] = {
     "Find out before the first sample, and keep: where all lines begin (lines), and how long their "
     "samples are (lengths); or only what the order needs (auto)",
     "auto|lines|lengths" },
+  { "balance", 0, 0, G_OPTION_ARG_STRING, &options.balance,
+    "Deal the samples of each step to ranks by what they cost: none, pixels (needs --scan=lengths)",
+    "none|pixels" },
   { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
     "One thread, one sample at a time: the reference for what is delivered", NULL },
   { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
@@ -169,6 +172,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "epochs", options.epochs },
     { "seed", options.seed },
     { "scan", options.scan },
+    { "balance", options.balance },
     { "rank", options.rank },
     { "world", options.world },
     { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every
