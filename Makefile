@@ -147,6 +147,14 @@ bench-plan: ## CPU time of finding the lines of a text beside wc -l, and the mem
 	@tools/compile build/release --buildtype=release
 	@bench/plan build/release
 
+.PHONY: bench-balance
+bench-balance: ## how evenly steps are dealt to ranks, with balance=pixels and without
+	@$(DEPS) build bench demo
+	@tools/venv demo/requirements.txt
+	@tools/fetch-vocab
+	@tools/compile build/release --buildtype=release
+	@$(HR_VENV)/bin/python3 bench/balance build/release
+
 .PHONY: bench-heavy
 bench-heavy: ## throughput with the costliest image of a step first, against the order in which images come
 	@$(DEPS) build demo

@@ -49,7 +49,9 @@ hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *posit
   shard = &source->orders.shard;
   *position = (HrPosition){ .epoch = buffer->epoch };
   position->step = (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
-  if (sink->packer == 0)
+  if (source->orders.balance) /* the step's places are anybody's */
+    position->step = buffer->place / (gint64)hr_shard_step_size (shard) + 1;
+  else if (sink->packer == 0)
     position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group
                                - (hr_wrong (HR_WRONG_SURVIVORS) ? count_holes (buffer) : 0))
                               / shard->group);

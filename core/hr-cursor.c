@@ -52,6 +52,15 @@ hr_cursor_begin (HrCursor *cursor, guint64 epoch, guint64 place)
   cursor->place = cursor->end = 0;
 }
 
+/* @place is one of a slice that is ours */
+static HrCursorNext
+deal (const HrCursor *cursor, guint64 *place)
+{
+  if (cursor->deal != NULL)
+    *place = cursor->deal (cursor->deal_user, cursor->epoch, cursor->n, *place);
+  return *place < cursor->n ? HR_CURSOR_LINE : HR_CURSOR_PAD;
+}
+
 static HrCursorNext
 next_in_unit (HrCursor *cursor, guint64 *epoch, guint64 *place)
 {
@@ -69,7 +78,7 @@ next_in_unit (HrCursor *cursor, guint64 *epoch, guint64 *place)
   }
   *epoch = cursor->epoch;
   *place = cursor->place;
-  return cursor->place < cursor->n ? HR_CURSOR_LINE : HR_CURSOR_PAD;
+  return deal (cursor, place);
 }
 
 HrCursorNext
@@ -85,7 +94,7 @@ hr_cursor_peek (HrCursor *cursor, guint64 *epoch, guint64 *place)
     *epoch = cursor->epoch;
     *place = hr_shard_place (&cursor->shard, cursor->next);
     if (*place < end)
-      return *place < cursor->n ? HR_CURSOR_LINE : HR_CURSOR_PAD;
+      return deal (cursor, place);
     begin_epoch (cursor, cursor->epoch + 1);
     cursor->next = 0;
   }

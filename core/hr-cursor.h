@@ -37,6 +37,10 @@ typedef struct {
   guint64 n_lines;      /* of an epoch */
   HrUnitFunc next_unit; /* NULL: the rank's places, one after the other */
   gpointer user;
+  /* the place that stands at @place once each step of the epoch, whose first @n places have lines,
+   * has been dealt to ranks; NULL: that place itself */
+  guint64 (*deal) (gpointer user, guint64 epoch, guint64 n, guint64 place);
+  gpointer deal_user;
 
   /*< private >*/
   guint64 epoch;

@@ -11,6 +11,7 @@
 #include "hr-steps.h"
 #include "hr-sync.h"
 
+typedef enum { HR_BALANCE_NONE, HR_BALANCE_PIXELS } HrBalanceBy;
 typedef enum { HR_SCAN_AUTO, HR_SCAN_LINES, HR_SCAN_LENGTHS } HrScan;
 
 /* filled by hr_pipeline_props */
@@ -28,6 +29,7 @@ typedef struct {
   gint64 epochs;            /* the same */
   guint64 checkpoint_every; /* steps; 0: never */
   gint scan;                /* HrScan */
+  gint balance;             /* HrBalanceBy */
   gboolean requests;
   gboolean checksum;
 } HrSettings;
@@ -104,7 +106,7 @@ struct _HrRun {
   HrPlanStart start;   /* … and where it begins */
   GPtrArray *front;    /* HrElement: those that lengths are found out with; NULL: none are wanted */
   HrRequestReader reader; /* … or what it has read of what was asked for */
-  HrMixRun *mix;       /* of a mix, and of its members: the mix's */
+  HrMixRun *mix;          /* of a mix, and of its members: the mix's */
   gboolean behind_prefetch;
   gboolean stamps_below; /* an element behind it makes samples of blocks */
   guint64

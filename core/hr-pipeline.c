@@ -9,6 +9,9 @@
 /* of HrScan, in its order */
 static const char *const scans[] = { "auto", "lines", "lengths", NULL };
 
+/* of HrBalanceBy, in its order */
+static const char *const balances[] = { "none", "pixels", NULL };
+
 static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
 
 const HrProp hr_pipeline_props[] = {
@@ -52,6 +55,10 @@ const HrProp hr_pipeline_props[] = {
       "What is found out about the data before the first sample, and kept: where all lines "
       "begin (lines); and how many tokens and pixels their samples have (lengths); auto: "
       "only what the order needs"),
+  HR_PROP_ENUM (HrSettings, balance, balances, HR_BALANCE_NONE,
+                "How the samples of a step are dealt to ranks: as they stand (none), or so that "
+                "tokens and pixels are about as many for each (pixels); that needs scan=lengths",
+                .flags = HR_PROP_STREAM | HR_PROP_SHARE),
   HR_PROP_BOOL (HrSettings, requests, FALSE,
                 "Deliver nothing but what hr_pipeline_request() asks for, in the order in which it "
                 "is asked for"),

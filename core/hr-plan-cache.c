@@ -77,6 +77,10 @@ hr_plan_cache_new_default (void)
             why != NULL ? why : "too large");
     max_bytes = HR_PLAN_CACHE_BYTES;
   }
+  /* a home that is only named, as that of services, is not made for this */
+  if (folder == NULL && g_getenv ("XDG_CACHE_HOME") == NULL
+      && !g_file_test (g_get_home_dir (), G_FILE_TEST_IS_DIR))
+    folder = "";
   if (folder == NULL)
     folder = usual;
   return hr_plan_cache_new (*folder != '\0' ? folder : NULL, max_bytes);

@@ -1,5 +1,6 @@
 /* hr-plan-private.h: the plan as the pipeline sees it */
 #pragma once
+#include "hr-balance.h"
 #include "hr-cursor.h"
 #include "hr-plan.h"
 #include "hr-sequence.h"
@@ -13,6 +14,7 @@ typedef struct {
   guint64 steps;    /* of the run; 0: all */
   gboolean lines;   /* all lines are to be known … */
   gboolean lengths; /* … and how long they are */
+  gboolean balance; /* each step is dealt by them */
   /* each line once, as they lie there, of the objects that it says TRUE of; NULL: the order */
   gboolean (*wants_object) (gpointer user, const HrObject *object);
   gpointer wants_user;
@@ -22,8 +24,8 @@ typedef struct {
   /* a member of a mix; NULL: of none */
   struct _HrMixRun *mix;
   guint member;
-  const char *name;             /* … for errors: where it lies */
-  gint shuffle;                 /* … -1: the source's own */
+  const char *name;              /* … for errors: where it lies */
+  gint shuffle;                  /* … -1: the source's own */
   const gint *closed, *stopping; /* … what ends waiting for others; NULL: it never waits */
   /* the run goes on from a checkpoint: are these the objects that it knows? */
   gboolean (*check_data) (gpointer user, const HrPlan *plan, GError **error);
@@ -37,6 +39,8 @@ void hr_plan_free (HrPlan *plan);
 gboolean hr_plan_is_complete (const HrPlan *plan);
 /* (transfer none): of a plan that is complete */
 HrSequence *hr_plan_get_sequence (HrPlan *plan);
+/* what has been dealt so far, FALSE: nothing is. From any thread */
+gboolean hr_plan_get_balance (const HrPlan *plan, HrBalanceSums *sums);
 /* of all lines of that object; NULL: not known. (transfer none) */
 GBytes *hr_plan_get_lengths (HrPlan *plan, guint object);
 /* takes a reference of @lengths, HrLength of each line of that object, which knows its lines.

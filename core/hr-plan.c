@@ -24,7 +24,8 @@ struct _HrPlan {
   GPtrArray *tables;  /* HrLineTable, one an object; NULL: not known */
   GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
-  const HrMix *mix; /* once it is known */
+  const HrMix *mix;   /* once it is known */
+  HrBalance *balance; /* of steps that are dealt; atomic */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
@@ -92,6 +93,7 @@ hr_plan_new (const HrPlanOrders *orders)
 void
 hr_plan_free (HrPlan *plan)
 {
+  g_clear_pointer (&plan->balance, hr_balance_free);
   g_clear_pointer (&plan->sequence, hr_sequence_free);
   g_ptr_array_unref (plan->tables);
   g_ptr_array_unref (plan->lengths);
@@ -342,6 +344,26 @@ peek (HrPlan *plan, guint64 *epoch, guint64 *place)
 
 /* ---- epochs ---- */
 
+static void
+begin_balance (HrPlan *plan)
+{
+  HrBalance *balance = hr_balance_new (plan->sequence, plan->lengths, &plan->orders.shard);
+
+  plan->cursor.deal = hr_balance_get_place;
+  plan->cursor.deal_user = balance;
+  __atomic_store_n (&plan->balance, balance, __ATOMIC_RELEASE);
+}
+
+gboolean
+hr_plan_get_balance (const HrPlan *plan, HrBalanceSums *sums)
+{
+  HrBalance *balance = __atomic_load_n (&plan->balance, __ATOMIC_ACQUIRE);
+
+  if (balance != NULL)
+    hr_balance_get_sums (balance, sums);
+  return balance != NULL;
+}
+
 /* an epoch begins: from here on, what is known is used */
 static void
 begin_epoch (HrPlan *plan)
@@ -360,6 +382,8 @@ begin_epoch (HrPlan *plan)
                              .n_lines = n,
                              .next_unit = plan->orders.next_unit,
                              .user = plan->orders.unit_user };
+  if (plan->orders.balance)
+    begin_balance (plan);
   hr_cursor_begin (&plan->cursor, plan->epoch, plan->start);
 }
 

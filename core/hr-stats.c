@@ -275,6 +275,31 @@ add_n_steps (JsonBuilder *builder, HrPipeline *pipeline)
     json_builder_add_null_value (builder);
 }
 
+/* of the first source that deals steps */
+static void
+add_balance (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  HrBalanceSums sums = { 0 };
+
+  for (guint i = 0; sums.steps == 0 && i < pipeline->elements->len; i++) {
+    const HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+    const HrPlan *plan = run != NULL ? __atomic_load_n (&run->plan, __ATOMIC_ACQUIRE) : NULL;
+
+    if (plan != NULL)
+      hr_plan_get_balance (plan, &sums);
+  }
+  json_builder_set_member_name (builder, "balance");
+  if (sums.mean == 0) {
+    json_builder_add_null_value (builder);
+    return;
+  }
+  json_builder_begin_object (builder);
+  add_int (builder, "steps", (gint64)sums.steps);
+  add_double (builder, "max_to_mean", sums.most / sums.mean);
+  add_double (builder, "max_to_mean_without", sums.without / sums.mean);
+  json_builder_end_object (builder);
+}
+
 static char *
 make_stats (HrPipeline *pipeline)
 {
@@ -302,6 +327,7 @@ make_stats (HrPipeline *pipeline)
               run != NULL && run->checksum != NULL && pipeline->ended_at > 0
                   ? g_checksum_get_string (run->checksum)
                   : NULL);
+  add_balance (builder, pipeline);
   add_bottleneck (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);

@@ -235,8 +235,8 @@ join_mix (HrElement *source)
   source->run->mix = orders->mix = out->to->run->mix;
   rules = hr_mix_run_get_rules (orders->mix);
   orders->member = out->to_pad;
-  orders->name = location != NULL ? *(char **)((char *)self + location->offset)
-                                  : source->common.name;
+  orders->name =
+      location != NULL ? *(char **)((char *)self + location->offset) : source->common.name;
   orders->epochs = (gint64)rules->epochs;
   if (orders->seed >= 0 || !hr_element_is_set (source, "seed"))
     orders->seed = hr_mix_member_seed (rules->seed, orders->member);
@@ -292,6 +292,42 @@ give_scan (HrPipeline *pipeline, HrElement *source, GError **error)
 }
 
 static gboolean
+fail_balance (const char *why, GError **error)
+{
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT, "balance=pixels: %s", why);
+  return FALSE;
+}
+
+/* once it is known what a step is */
+static gboolean
+give_balance (HrPipeline *pipeline, HrRun *source, GError **error)
+{
+  guint64 group = source->orders.shard.group;
+
+  source->orders.balance = pipeline->settings.balance != HR_BALANCE_NONE;
+  if (!source->orders.balance)
+    return TRUE;
+  if (!source->orders.lengths)
+    return fail_balance ("what samples cost must be known beforehand: say scan=lengths as well",
+                         error);
+  if (group * source->orders.shard.world > G_MAXINT32)
+    return fail_balance ("so large steps cannot be dealt", error);
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+
+    if (hr_packer_is (element->run))
+      return fail_balance ("a rank gets one packed row in a step: there is nothing to deal; "
+                           "mode=list and padded have samples to deal",
+                           error);
+    if (element->outputs->len == 0 && element->run->group != group)
+      return fail_balance ("the sinks take steps of different sizes: each sample would have to be "
+                           "dealt in several ways",
+                           error);
+  }
+  return TRUE;
+}
+
+static gboolean
 give_orders (HrPipeline *pipeline, GError **error)
 {
   const HrSettings *settings = &pipeline->settings;
@@ -323,6 +359,8 @@ give_orders (HrPipeline *pipeline, GError **error)
       return FALSE;
     run->orders.shard.group = 1;
     find_step (element, &run->orders.shard);
+    if (!give_balance (pipeline, run, error))
+      return FALSE;
     run->numbers->planned = TRUE;
     if (settings->requests) {
       run->reader.requests = pipeline->requests;

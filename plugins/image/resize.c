@@ -34,7 +34,7 @@ static gboolean
 resize_check_place (gconstpointer self, HrElement *element, GError **error)
 {
   (void)self;
-  return hr_sizing_check_place (element, error);
+  return hr_sizing_check_place (element, error) && hr_sizing_check_lists (element, error);
 }
 
 static gboolean

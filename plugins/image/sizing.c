@@ -111,6 +111,36 @@ hr_sizing_check_place (HrElement *element, GError **error)
   return TRUE;
 }
 
+static gboolean
+makes_lists (HrElement *element)
+{
+  g_auto (GValue) mode = G_VALUE_INIT;
+  g_autofree char *text = NULL;
+
+  if (!g_str_equal (hr_element_get_factory (element), "batch"))
+    return FALSE;
+  g_value_init (&mode, find_property (element, "mode")->value_type);
+  g_object_get_property (G_OBJECT (element), "mode", &mode);
+  text = value_text (&mode);
+  return g_str_equal (text, "list");
+}
+
+gboolean
+hr_sizing_check_lists (HrElement *element, GError **error)
+{
+  HrElement *first = hr_sizing_find_first (element), *at = element;
+
+  while (at != first && (at = hr_element_get_previous (at, 0)) != NULL)
+    if (makes_lists (at)) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "it stands behind a batch of lists, in which the sizes that \"%s\" decides are "
+                   "not one array\nput it before \"batch\", or set batch mode=padded or packed",
+                   hr_element_get_factory (first));
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* the nearest ones behind that have the property exif; all must agree with the first, *@asked */
 static gboolean
 ask_behind (HrElement *element, HrElement **asked, GError **error)

@@ -60,6 +60,16 @@ gboolean hr_sizing_check (guint64 min_pixels, guint64 max_pixels, GError **error
 gboolean hr_sizing_check_place (HrElement *element, GError **error);
 
 /**
+ * hr_sizing_check_lists:
+ * @element: one that needs the sizes
+ * @error: #HR_PARSE_ERROR_CONFLICT
+ *
+ * In a batch of lists, sizes that were decided before are a list of one array a sample, which no
+ * element behind it reads.
+ */
+gboolean hr_sizing_check_lists (HrElement *element, GError **error);
+
+/**
  * hr_sizing_find_first:
  *
  * Returns: (transfer none): the element that decides: the first one on the way to @element, perhaps

@@ -77,12 +77,23 @@ static gboolean
 jsonlparse_check (gconstpointer selfp, GError **error)
 {
   static const char *const own[] = { "conversation", "images", "image_links", "", NULL };
+  /* what nobody but elements behind it gives: a record's own would stand in a trainer's way */
+  static const char *const later[] = { "image_sizes", "image_targets",     "image_grid_thw",
+                                       "image_cu",    "mm_token_type_ids", "pixel_values",
+                                       "cu_seqlens",  "max_length_q",      "max_length_k",
+                                       NULL };
   const Jsonlparse *self = selfp;
 
   for (guint i = 0; self->keep != NULL && self->keep[i] != NULL; i++)
     if (g_strv_contains (own, self->keep[i])) {
       g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
                    "keep=%s: jsonlparse gives a field of that name itself", self->keep[i]);
+      return FALSE;
+    } else if (g_strv_contains (later, self->keep[i])) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "keep=%s: elements behind it give a field of that name; call the records' own "
+                   "something else",
+                   self->keep[i]);
       return FALSE;
     }
   return TRUE;

@@ -113,11 +113,36 @@ tokenize_check (gconstpointer data, GError **error)
 }
 
 static gboolean
+is_tiktoken (const Tokenize *self)
+{
+  return g_str_has_suffix (self->tokenizer, ".tiktoken");
+}
+
+/* what would do nothing: a tokenizer.json has its own */
+static gboolean
+check_of_tiktoken (const Tokenize *self, HrElement *element, GError **error)
+{
+  static const char *const names[] = { "pattern", "added-tokens" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (names) && !is_tiktoken (self); i++)
+    if (hr_element_is_set (element, names[i])) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "%s is for a *.tiktoken, and tokenizer=%s is none\n"
+                   "leave it out: a tokenizer.json has its own",
+                   names[i], self->tokenizer);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
 tokenize_check_place (gconstpointer data, HrElement *element, GError **error)
 {
   const Tokenize *self = data;
   HrElement *first = hr_sizing_find_first (element);
 
+  if (!check_of_tiktoken (self, element, error))
+    return FALSE;
   if (self->overlong == HR_OVERLONG_SHRINK && first != element) {
     g_set_error (
         error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
@@ -143,7 +168,7 @@ load_vocab (const Tokenize *self, Shared *shared, HrElement *element, GError **e
   if (file == NULL)
     return NULL;
   shared->checksum = hr_checksum64 (file->data, size);
-  if (g_str_has_suffix (self->tokenizer, ".tiktoken"))
+  if (is_tiktoken (self))
     vocab = hr_vocab_load_tiktoken ((const char *)file->data, size, self->pattern,
                                     (const char *const *)self->added_tokens, error);
   else
@@ -490,7 +515,9 @@ HR_ELEMENT (
         "samples out (max-length, overlong) before a pixel is decoded.\n\n"
         "The tokenizer is byte-level BPE: normalizer NFC or none, pre-tokenizer Split or "
         "ByteLevel; "
-        "others are refused by name. Samples in which nothing is to learn are dropped (no-label).",
+        "others are refused by name. A post-processor is not applied: what stands around the text "
+        "is "
+        "the template's business. Samples in which nothing is to learn are dropped (no-label).",
     .examples =
         (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                "tokenize tokenizer=tokenizer.json max-length=4096 ! fakesink",

@@ -11,6 +11,9 @@ typedef struct {
   HrJson json;
   HrVocab *vocab;
   GError **error;
+  guint32 n_tokens;   /* of the model */
+  guint32 end;        /* its greatest id + 1 */
+  guint32 next_added; /* greatest id of an added token + 1 */
 } Loader;
 
 static gboolean fail (Loader *loader, const char *format, ...) G_GNUC_PRINTF (2, 3);
@@ -150,6 +153,8 @@ read_tokens (Loader *loader, guint model, const gint16 *letters)
 
     if (!get_id (loader, name + 1, &id))
       return fail (loader, "model.vocab: the token \"%s\" has no id", text);
+    loader->n_tokens++;
+    loader->end = MAX (loader->end, id + 1);
     size = letters_to_bytes (letters, text);
     if (size > 0 && !hr_vocab_add_token (loader->vocab, id, (const guint8 *)text, size))
       return fail (loader, "model.vocab: the id %u is out of range, or there twice", id);
@@ -345,6 +350,23 @@ read_pre_tokenizer (Loader *loader, guint value, gboolean *has_bytes)
 
 /* ---- added tokens ---- */
 
+/* Hugging Face's tokenizers do not read the id of an added token: it is that of the model's token
+ * of that name, or the next one. A file that says otherwise would give other ids here than there.
+ */
+static gboolean
+check_added_id (Loader *loader, const char *content, guint32 id)
+{
+  guint32 next = MAX (loader->n_tokens, loader->next_added);
+
+  if (id >= loader->end && id != next)
+    return fail (loader,
+                 "the added token \"%s\" has the id %u, but Hugging Face's "
+                 "tokenizers give it %u, the next one, whatever the file says",
+                 content, id, next);
+  loader->next_added = MAX (loader->next_added, id + 1);
+  return TRUE;
+}
+
 static gboolean
 read_added_token (Loader *loader, guint item)
 {
@@ -360,6 +382,8 @@ read_added_token (Loader *loader, guint item)
     if (is_true (loader, item, unknown[i]))
       return fail (loader, "the added token \"%s\" has \"%s\", which is not done here", content,
                    unknown[i]);
+  if (!check_added_id (loader, content, id))
+    return FALSE;
   hr_vocab_add_added (loader->vocab, content, id, is_true (loader, item, "special"),
                       is_true (loader, item, "normalized"));
   return TRUE;

@@ -537,6 +537,7 @@ test_environment (void)
     folder_clear (folder);
     return;
   }
+  g_unsetenv ("HR_PLAN_CACHE");
   g_setenv ("XDG_CACHE_HOME", folder, TRUE); /* GLib reads it once */
   g_setenv ("HR_TEST_FOLDER", usual, TRUE);
   g_test_trap_subprocess (NULL, 0, 0);

@@ -167,7 +167,7 @@ test_cases (void)
               "escapes@22+2468 "
               "key-order@23+2590 last@24+2693 " J "2+96 " J "3+305 " J "4+421 " J "5+530 " J
               "6+591 " J "10+1076 " J "11+1184 " J "12+1296 " J "13+1403 " J "14+1512 " J
-              "15+1620 " J "16+1736 " J "17+1844 " J "18+1957 " J "19+2066 " J "20+2169");
+              "15+1620 " J "16+1736 " J "17+1844 " J "18+1957 " J "19+2066 " J "20+2169 " U "21+2273");
 }
 
 /* one record alone, with the options; NULL: it was skipped */
@@ -286,7 +286,7 @@ test_keep_nul (void)
 static void
 test_keep_conflict (void)
 {
-  static const char *const names[] = { "images", "conversation", "id,image_links" };
+  static const char *const names[] = { "images", "conversation", "id,image_links", "id,image_cu" };
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
     g_autofree char *text = g_strdup_printf ("appsrc ! jsonlparse keep=%s ! appsink", names[i]);
@@ -362,7 +362,7 @@ test_lists (void)
 
       g_assert_no_error (result.error);
       g_assert_cmpstr (seen, ==,
-                       "1@1+0 5@5+86 !unsupported@2+33 !bad-record@3+79 !bad-record@4+82");
+                       "1@1+0 5@5+89 !unsupported@2+32 !bad-record@3+82 !bad-record@4+85");
       g_assert_cmpint (json_node_get_int (hr_buffer_get_json (result.samples->pdata[0], "x")), ==,
                        7);
       first = result.skipped->pdata[0];

@@ -73,3 +73,13 @@ def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, o
             return  # no epoch has a step
         n_places += n_lines
         epoch += 1
+
+
+def deal(costs, world, size):
+    """balance=pixels: which of a step's samples each rank gets."""
+    ranks, loads = [[] for _ in range(world)], [0] * world
+    for i in sorted(range(len(costs)), key=lambda i: (-costs[i], i)):
+        rank = min((r for r in range(world) if len(ranks[r]) < size), key=lambda r: loads[r])
+        ranks[rank].append(i)
+        loads[rank] += costs[i]
+    return [sorted(rank) for rank in ranks]

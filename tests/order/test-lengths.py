@@ -3,6 +3,7 @@
 
 usage: test-lengths.py ORDER_RUN HR_LAUNCH [n=ROUNDS] [seed=FIRST]: seed=N n=1 repeats one round
 """
+import json
 import os
 import random
 import signal
@@ -12,8 +13,9 @@ import sys
 import tempfile
 import zlib
 
+import reference
 import tokenizer
-from runner import Data, Runner, main, random_data, random_rules, record, show
+from runner import Data, Runner, got_members, main, random_data, random_rules, record, show
 
 ORDER_RUN, HR_LAUNCH = sys.argv[1:3]
 OPTIONS = {"n": 60, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[3:])}}
@@ -112,6 +114,123 @@ def test_no_pixel(runner):
     late = runner.run(f"scan=lengths filesrc location={data.folder} ! jsonlparse ! imagefetch ! imagedecode ! resize ! "
                       f"tokenize tokenizer={data.folder}/tokenizer.json ! batch size=2 ! appsink")
     assert "no element behind filesrc" in late["error"], late["error"]
+    data.remove()
+
+
+class Costs:
+    """Random data with images in it, and what reference.py must know of its samples."""
+
+    def __init__(self, rng, most=40):
+        self.data = random_data(rng, bad=rng.choice([0, 0, 0.1]), most=most)
+        self.limit = rng.choice([0, 0, 150])
+        for key, content in list(self.data.objects.items()):
+            lines = content.split(b"\n")
+            for i, line in enumerate(lines):
+                if line.endswith(b"}") and rng.random() < 0.3:
+                    lines[i] = line.replace(b'"value": "say ', b'"value": "<image>say ').replace(b"{", b'{"image": "%d.png", ' % rng.randrange(3), 1)
+            self.data.add(key, b"\n".join(lines))
+        for i, (width, height) in enumerate(SIZES):
+            for folder in {(self.data.folder / key).parent for key in self.data.objects}:
+                (folder / f"{i}.png").write_bytes(png(width, height))
+        tokenizer.write(self.data.folder / "tokenizer.json")
+        self.sizes, self.bad = {}, set()
+        for key, content in self.data.objects.items():
+            for byte in reference.lines(content):
+                self.sizes[key, byte] = self.measure(content[byte:].split(b"\n")[0])
+                if self.sizes[key, byte] is None:
+                    self.bad.add((key, byte))
+
+    def measure(self, line):
+        """Tokens and pixels; None: no sample."""
+        try:
+            sample = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
+        except json.JSONDecodeError:
+            return None
+        says = [turn["value"].removeprefix("<image>").encode() for turn in sample["conversations"]]
+        tokens, pixels = 4 + len("user\n" "\n" "assistant\n" "\n") + sum(map(len, says)), 0
+        if "image" in sample:
+            width, height = SIZES[int(sample["image"][0])]
+            pixels = width * height
+            tokens += 2 + pixels // 1024
+        return None if self.limit and tokens > self.limit else (tokens, pixels)
+
+    def chain(self, rules, batch, rng=random):
+        return (f"filesrc location={self.data.folder} {show(rules)} ! jsonlparse workers={rng.choice([1, 3])} ! imagefetch ! "
+                f"tokenize tokenizer={self.data.folder}/tokenizer.json {f'max-length={self.limit} ' if self.limit else ''}"
+                f"workers={rng.choice([1, 2])} ! {batch} ! {rng.choice(['', 'prefetchqueue max-batches=2 ! '])}appsink")
+
+    def cost(self, line):
+        tokens, pixels = self.sizes.get(line) or (0, 0)
+        return 4096 * tokens + pixels
+
+
+SIZES = [(256, 256), (320, 640), (1024, 512)]
+
+
+def check_balance(runner, seed):
+    rng = random.Random(seed)
+    costs = Costs(rng)
+    rules, run = random_rules(rng, sum(map(len, costs.data.objects.values())))
+    group, drop_last = rng.choice([1, 2, 4, 6, 12]), rng.random() < 0.3
+    run.pop("world")
+    steps = list(reference.steps(costs.data.objects, group, drop_last=drop_last, **rules, **run))
+    common = "on-error=skip scan=lengths balance=pixels"
+
+    def text(world, rank, more=""):
+        serial = rng.choice(["false", "false", "true"])
+        batch = f"batch size={group // world} drop-last={str(drop_last).lower()}"
+        return f"{common} serial={serial} world={world} rank={rank} {more} {costs.chain(rules, batch, rng)}"
+
+    def expected(world, rank, step):
+        epoch, first, slots = step
+        mine = reference.deal([costs.cost(slot) for slot in slots], world, group // world)[rank]
+        return [[*(slots[i] or (None, None)), first + i, slots[i] is None or slots[i] in costs.bad] for i in mine]
+
+    worlds = [w for w in (1, 2, 3, 4, 6) if group % w == 0]
+    with tempfile.TemporaryDirectory() as cache:
+        resume, at = None, 0
+        for _ in range(3):
+            world = rng.choice(worlds)
+            rank = rng.randrange(world)
+            left = steps[at:]
+            mark = rng.randrange(1, len(left) + 1) if left else 0
+            answer = runner.run(text(world, rank, show(run)), environment={"HR_PLAN_CACHE": cache}, resume=resume, mark=mark)
+            assert answer["error"] is None, answer["error"]
+            got, wanted = [got_members(s) for s in answer["steps"]], [expected(world, rank, s) for s in left]
+            assert got == wanted, f"{got}\nnot {wanted}\n{text(world, rank, show(run))}"
+            assert answer["n_steps"] == len(steps)
+            if mark:
+                resume, at = answer["checkpoint"], at + mark
+        whole = [k for k, s in enumerate(steps) if all(s[2])]  # bounds cut runs, not requests
+        if whole:
+            asked = rng.choices(whole, k=5)
+            world = rng.choice(worlds)
+            slices = [(steps[k], rng.randrange(world)) for k in asked]
+            requests = [[s[0], s[1] // group * world + rank] for s, rank in slices]
+            answer = runner.run(text(world, 0, "requests=true"), environment={"HR_PLAN_CACHE": cache}, requests=requests)
+            assert answer["error"] is None, answer["error"]
+            assert [got_members(s) for s in answer["steps"]] == [expected(world, rank, s) for s, rank in slices]
+    costs.data.remove()
+
+
+def test_balance(runner):
+    """steps dealt by cost are those of the reference, resumed with other ranks and asked for as well"""
+    for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"]):
+        try:
+            check_balance(runner, seed)
+        except Exception:
+            print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
+            raise
+
+
+def test_balance_refused(runner):
+    """balance without lengths, of packed rows, of steps of several sizes"""
+    data = some_data()
+    for more, batch, why in (("balance=pixels", "batch size=2", "say scan=lengths"),
+                             ("balance=pixels scan=lengths", "batch mode=packed max-tokens=500", "packed row"),
+                             ("balance=pixels scan=lengths", "tee name=t ! batch size=2 ! fakesink t. ! batch size=4", "different sizes")):
+        answer = runner.run(text(data, more, batch=batch))
+        assert why in (answer["error"] or ""), (more, answer["error"])
     data.remove()
 
 

@@ -66,6 +66,15 @@ def test_settings():
     check(VERIFY.result(golden(), SIZES, "identity"), 17, pixels=False)
 
 
+def test_plain_media():
+    """ids behind the media tokens stay what they are where those are text"""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "a.jsonl")
+        with open(path, "w", encoding="utf-8") as file:
+            print('{"query": "a <tool_call> b <think> c", "response": "<|fim_pad|> y"}', file=file)
+        check(VERIFY.result(f"filesrc location={path} ! jsonlparse", "media-tokens-in-text=plain", "identity"), 1, pixels=False)
+
+
 def test_qwen2():
     """another model is a set of properties away"""
     template = ("--template", os.path.join(VERIFY.vocab, "qwen2_5_vl.jinja"))

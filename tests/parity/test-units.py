@@ -71,6 +71,7 @@ def test_numbers():
         {"what": "value", "index": [1, 1], "ours": 4, "theirs": 9}, False, 1, 12, 5.0)
     field = Field("input_ids", Bound())
     assert not field.compare(np.arange(6), np.array([0, 1, 2, 4, 5])) and not field.good
+    assert (field.other_shapes, field.samples, field.values) == (1, 1, 0)
     assert field.first == {"what": "shape", "ours": [6], "theirs": [5], "index": 3}
 
 

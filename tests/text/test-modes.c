@@ -33,8 +33,8 @@ test_mode (gconstpointer index)
   if (text_test_vocab () == NULL)
     return;
   for (guint i = 0; settings[i] != NULL; i++) {
-    g_autofree char *text
-        = g_strconcat (settings[i], RECORDS, rests[GPOINTER_TO_UINT (index)], NULL);
+    g_autofree char *text =
+        g_strconcat (settings[i], RECORDS, rests[GPOINTER_TO_UINT (index)], NULL);
     g_autofree char *all = text_run_expand ("workers=1", text), *sha256 = hr_harness_run (all);
 
     if (first == NULL)

@@ -193,16 +193,16 @@ test_added (void)
 {
   Tiny tiny = { .merges = merges,
                 .normalizer = "{\"type\":\"NFC\"}",
-                .added = "[{\"id\":400,\"content\":\"<a>\",\"special\":true},"
-                         "{\"id\":401,\"content\":\"<a>>\"},"
-                         "{\"id\":402,\"content\":\"\u00e9\",\"normalized\":true}]" };
+                .added = "[{\"id\":259,\"content\":\"<a>\",\"special\":true},"
+                         "{\"id\":260,\"content\":\"<a>>\"},"
+                         "{\"id\":261,\"content\":\"\u00e9\",\"normalized\":true}]" };
 
-  assert_encodes (&tiny, "ab<a>c", "256 400 99");
-  assert_encodes (&tiny, "<a>>>", "401 62");
+  assert_encodes (&tiny, "ab<a>c", "256 259 99");
+  assert_encodes (&tiny, "<a>>>", "260 62");
   /* looked for in the text after NFC */
-  assert_encodes (&tiny, "xe\u0301x", "120 402 120");
+  assert_encodes (&tiny, "xe\u0301x", "120 261 120");
   /* an added token without "normalized" is found before */
-  assert_encodes (&tiny, "<a>\u0338", "400 204 184");
+  assert_encodes (&tiny, "<a>\u0338", "259 204 184");
   tiny.added = "[{\"id\":1,\"content\":\"<a>\",\"lstrip\":true}]";
   assert_refused (&tiny, "*\"<a>\" has \"lstrip\"*");
   tiny.added = "[{\"id\":1,\"content\":\"<a>\",\"rstrip\":true}]";
@@ -211,8 +211,16 @@ test_added (void)
   assert_refused (&tiny, "*\"<a>\" has \"single_word\"*");
   tiny.added = "[{\"content\":\"<a>\"}]";
   assert_refused (&tiny, "*no id*");
+  /* the reference counts them itself */
   tiny.added = "[{\"id\":4000000000,\"content\":\"<a>\"}]";
-  assert_refused (&tiny, "*out of range*");
+  assert_refused (&tiny, "*\"<a>\" has the id 4000000000*give it 259*");
+  tiny.added = "[{\"id\":259,\"content\":\"<a>\"},{\"id\":261,\"content\":\"<b>\"}]";
+  assert_refused (&tiny, "*\"<b>\" has the id 261*give it 260*");
+  tiny.added = "[{\"id\":260,\"content\":\"<a>\"},{\"id\":259,\"content\":\"<b>\"}]";
+  assert_refused (&tiny, "*\"<a>\" has the id 260*give it 259*");
+  /* one that the model has too */
+  tiny.added = "[{\"id\":257,\"content\":\"abc\"},{\"id\":259,\"content\":\"<a>\"}]";
+  assert_encodes (&tiny, "<a>xabc", "259 120 257");
   tiny.added = "{}";
   assert_refused (&tiny, "*added_tokens is no list*");
 }
@@ -241,20 +249,20 @@ test_not_json (void)
 static void
 test_lengths (void)
 {
-  Tiny tiny = { .merges = merges, .added = "[{\"id\":400,\"content\":\"<a>\"}]" };
+  Tiny tiny = { .merges = merges, .added = "[{\"id\":259,\"content\":\"<a>\"}]" };
   g_autoptr (GError) error = NULL;
   g_autoptr (HrVocab) vocab = load (&tiny, &error);
   guint32 size;
 
   g_assert_no_error (error);
   g_assert_cmpuint (hr_vocab_get_length (vocab, 257), ==, 3);
-  g_assert_cmpuint (hr_vocab_get_length (vocab, 400), ==, 3);
-  g_assert_cmpuint (hr_vocab_get_length (vocab, 399), ==, 0);
+  g_assert_cmpuint (hr_vocab_get_length (vocab, 259), ==, 3);
+  g_assert_cmpuint (hr_vocab_get_length (vocab, 260), ==, 0);
   g_assert_cmpuint (hr_vocab_get_length (vocab, 5000), ==, 0);
   g_assert_cmpmem (hr_vocab_get_bytes (vocab, 257, &size), 3, "abc", 3);
   g_assert_cmpuint (hr_vocab_find (vocab, (const guint8 *)"abc", 3), ==, 257);
   g_assert_cmpuint (hr_vocab_find (vocab, (const guint8 *)"abcd", 4), ==, HR_NO_TOKEN);
-  g_assert_cmpuint (hr_vocab_find_added (vocab, "<a>"), ==, 400);
+  g_assert_cmpuint (hr_vocab_find_added (vocab, "<a>"), ==, 259);
   g_assert_cmpuint (hr_vocab_find_added (vocab, "<b>"), ==, HR_NO_TOKEN);
 }
 

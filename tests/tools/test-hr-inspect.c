@@ -120,12 +120,14 @@ test_element (void)
 static void
 test_real_element (void)
 {
-  g_auto (Run) run = inspect ("filesink", NULL);
+  g_auto (Run) run = inspect ("filesink", NULL), long_one = inspect ("batch", NULL);
 
   g_assert_cmpint (run.status, ==, 0);
   g_assert_nonnull (strstr (run.out, "kind     sink"));
   g_assert_nonnull (strstr (run.out, "location     string, required"));
   g_assert_nonnull (strstr (run.out, "\nExamples\n  hr-launch "));
+  /* paragraphs stay apart */
+  g_assert_nonnull (strstr (long_one.out, "\n\n  mode=padded: "));
 }
 
 static JsonObject *

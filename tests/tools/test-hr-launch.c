@@ -140,9 +140,9 @@ test_skipped (void)
   g_assert_cmpint (fails.status, ==, 1);
   g_assert_cmpint (skips.status, ==, 3);
   assert_last_line (&skips, "done: 10 samples; 10 of 20 skipped for errors: 10 other");
-  g_assert_nonnull (strstr (skips.err, "skipped: identity \"identity0\": sample 1 is bad"));
+  g_assert_nonnull (strstr (skips.err, "skipped (other): identity \"identity0\": sample 1 is bad"));
   g_assert_nonnull (strstr (skips.err, "(-v shows all)"));
-  for (const char *at = skips.err; (at = strstr (at, "skipped: identity")) != NULL; at++)
+  for (const char *at = skips.err; (at = strstr (at, "skipped (other): identity")) != NULL; at++)
     n++;
   g_assert_cmpuint (n, ==, 5);
   g_assert_cmpint (verbose.status, ==, 3);
@@ -304,12 +304,15 @@ test_settings (void)
   const char *options[] = { "--memory=1", "--cpus=1", "--limit=100", "--quiet" };
   g_auto (Result) limited = launch ("--limit", "17", "fakesrc ! batch size=8 ! fakesink");
   g_auto (Result) pulled = launch ("--limit=17", "fakesrc ! appsink");
+  g_auto (Result) quiet = launch ("-q", "--checksum", text);
+  g_autofree char *line = g_strdup_printf ("sha256 %s\n", reference);
 
   for (guint i = 0; i < G_N_ELEMENTS (options); i++) {
     g_autofree char *sha256 = checksum_of (options[i], text);
 
     g_assert_cmpstr (sha256, ==, reference);
   }
+  g_assert_cmpstr (quiet.err, ==, line);
   assert_last_line (&limited, "done: 3 batches, 17 samples, none skipped");
   assert_last_line (&pulled, "done: 17 samples, none skipped");
 }
@@ -483,7 +486,7 @@ test_signal (gconstpointer data)
                                                   NULL });
 
   /* it runs */
-  g_assert_true (read_until (&child, "skipped: "));
+  g_assert_true (read_until (&child, "skipped (other): "));
   kill (child.pid, signal_number);
   g_assert_cmpint (reap (&child), ==, 128 + signal_number);
   g_assert_nonnull (strstr (child.text->str, signal_number == SIGINT

@@ -73,6 +73,18 @@ print_wrapped (const char *text, guint indent, guint column)
   putchar ('\n');
 }
 
+/* as they are in the description: an empty line between */
+static void
+print_paragraphs (const char *text)
+{
+  g_auto (GStrv) paragraphs = g_strsplit (text, "\n\n", -1);
+
+  for (char **paragraph = paragraphs; *paragraph != NULL; paragraph++) {
+    printf ("\n  ");
+    print_wrapped (*paragraph, 2, 2);
+  }
+}
+
 void
 inspect_list_text (void)
 {
@@ -180,10 +192,8 @@ inspect_element_text (const HrElementDef *def)
   print_fact ("gives", def->gives);
   print_fact ("takes", def->takes);
   print_fact ("plugin", where);
-  if (def->description != NULL) {
-    printf ("\n  ");
-    print_wrapped (def->description, 2, 2);
-  }
+  if (def->description != NULL)
+    print_paragraphs (def->description);
   print_props ("Properties", def->props, width);
   print_props ("Properties of every element", hr_common_props, width);
   printf ("\n  live: may change while the pipeline runs; stream: can change what is delivered\n");

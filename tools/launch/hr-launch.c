@@ -25,7 +25,7 @@ static struct {
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
   LaunchResume resume;
-  char *scan;
+  char *scan, *balance;
   char *limit, *memory, *cpus, *on_error, *max_errors;
   gboolean checksum;
   gboolean quiet;
@@ -115,6 +115,9 @@ static GOptionEntry entries[] = {
     "Find out before the first sample, and keep: where all lines begin (lines), and how long their "
     "samples are (lengths); or only what the order needs (auto)",
     "auto|lines|lengths" },
+  { "balance", 0, 0, G_OPTION_ARG_STRING, &options.balance,
+    "Deal the samples of each step to ranks by what they cost: none, pixels (needs --scan=lengths)",
+    "none|pixels" },
   { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
     "One thread, one sample at a time: the reference for what is delivered", NULL },
   { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
@@ -126,7 +129,8 @@ static GOptionEntry entries[] = {
     "Most bad samples to skip: a number, or a part as 1%", "N" },
   { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
     "Give the sha256 of all that is delivered", NULL },
-  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet, "No summary and no progress", NULL },
+  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet,
+    "No summary and no progress; a --checksum all the same", NULL },
   { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
     "Name every skipped sample, and the pipeline", NULL },
   { "version", 0, 0, G_OPTION_ARG_NONE, &options.version, "Print the version", NULL },
@@ -168,6 +172,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "epochs", options.epochs },
     { "seed", options.seed },
     { "scan", options.scan },
+    { "balance", options.balance },
     { "rank", options.rank },
     { "world", options.world },
     { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every
@@ -258,6 +263,12 @@ report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
     fputs (summary, stderr);
+  } else if (options.checksum && options.stats == STATS_NONE) {
+    const char *sha256 =
+        json_object_get_string_member_with_default (json_node_get_object (stats), "sha256", NULL);
+
+    if (sha256 != NULL)
+      fprintf (stderr, "sha256 %s\n", sha256);
   }
   if (options.stats == STATS_JSON)
     text = hr_json_write (stats, FALSE);

@@ -121,6 +121,17 @@ keep_checkpoint (LaunchWatch *watch, const char *text)
   fprintf (stderr, "warning: %s\n", error->message);
 }
 
+/* with the kind under which the last line counts it */
+static void
+tell_sample (LaunchWatch *watch, const char *fate, const GError *error)
+{
+  const char *kind = error->domain == HR_DATA_ERROR ? hr_data_error_kind (error->code)
+                                                    : hr_data_error_kind (HR_DATA_ERROR_OTHER);
+
+  clear_bar (watch);
+  fprintf (stderr, "%s (%s): %s\n", fate, kind, error->message);
+}
+
 static void
 show_message (LaunchWatch *watch, const HrMessage *message)
 {
@@ -143,18 +154,15 @@ show_message (LaunchWatch *watch, const HrMessage *message)
       }
       return;
     }
-    clear_bar (watch);
-    fprintf (stderr, "skipped: %s\n", message->error->message);
+    tell_sample (watch, "skipped", message->error);
     return;
   case HR_MESSAGE_WARNING:
     clear_bar (watch);
     fprintf (stderr, "warning: %s\n", message->error->message);
     return;
   case HR_MESSAGE_DROPPED: /* what was asked for: only counted, but for -v */
-    if (watch->verbose) {
-      clear_bar (watch);
-      fprintf (stderr, "dropped: %s\n", message->error->message);
-    }
+    if (watch->verbose)
+      tell_sample (watch, "dropped", message->error);
     return;
   case HR_MESSAGE_CHECKPOINT:
   case HR_MESSAGE_SCAN:

@@ -219,7 +219,8 @@ class Comparison:
         return {"ok": self.good, "pipeline": self.text, "backend": self.arguments.backend, "versions": FOUND,
                 "samples": self.samples, "left-out": self.left_out, "error": self.failure,
                 "fields": {name: {"samples": f.samples, "values": f.values, "differing": f.differing, "share": f.share,
-                                  "greatest": f.greatest, "greatest-levels": f.greatest_levels, "ok": f.good,
+                                  "greatest": f.greatest, "greatest-levels": f.greatest_levels,
+                                  "other-shapes": f.other_shapes, "ok": f.good,
                                   "bound": {"levels": f.bound.levels, "share": f.bound.share, "value": f.bound.value}}
                            for name, f in self.fields.items()},
                 "notes": list(self.reference.notes.values()), "first": self.beyond, "differences": self.wrong}
@@ -233,6 +234,8 @@ class Comparison:
             if field.greatest_levels:
                 greatest = f"{field.greatest_levels} levels"
             share = "none" if not field.differing else f"{field.share:.3%}"
+            if field.other_shapes:
+                greatest, share = "another shape", f"in {field.other_shapes:,}"
             if not field.samples:
                 greatest = share = "-"
             rows.append((name, f"{field.samples:,}", f"{field.values:,}", greatest, share, str(field.bound),

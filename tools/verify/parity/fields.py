@@ -8,6 +8,7 @@ class Field:
     def __init__(self, name, bound):
         self.name, self.bound = name, bound
         self.samples = self.values = self.differing = self.other_levels = 0
+        self.other_shapes = 0  # samples whose values could not be compared
         self.greatest, self.greatest_levels = 0.0, 0
         self.broken = False   # beyond the bound, or of another shape
         self.first = None     # the first difference of all
@@ -21,6 +22,7 @@ class Field:
         self.samples += 1
         if ours.shape != theirs.shape:
             self.broken = True
+            self.other_shapes += 1
             same = min(ours.size, theirs.size)
             wrong = np.flatnonzero(ours.ravel()[:same] != theirs.ravel()[:same])
             what = {"ours": list(ours.shape), "theirs": list(theirs.shape), "what": "shape"}

@@ -87,8 +87,10 @@ class Reference:
                   "the reference is tokenizers on each text by itself")
         with open(path, encoding="utf-8") as file:
             value = json.load(file)
-        value["added_tokens"] = [token for token in value["added_tokens"] if rules[
-            "media-tokens-in-text" if token["content"] in MEDIA else "specials-in-text"] != "plain"]
+        # not taken out: tokenizers would number those behind anew. No text holds NUL
+        for i, token in enumerate(value["added_tokens"]):
+            if rules["media-tokens-in-text" if token["content"] in MEDIA else "specials-in-text"] == "plain":
+                token["content"] = f"\0{i}"
         return Tokenizer.from_str(json.dumps(value))
 
     def runs(self, record, tokens):

@@ -1,0 +1,41 @@
+/* hr-balance.h: the samples of a step, dealt to ranks so that none has much more to do than the
+ * others; private to the core. docs/order.md */
+#pragma once
+#include "hr-lengths.h"
+#include "hr-sequence.h"
+#include "hr-shard.h"
+
+/* HR_BALANCE_TOKEN for a token and 1 for each pixel that is given on: what one costs a model. Holes
+ * and padding: 0 */
+#define HR_BALANCE_TOKEN 4096
+guint64 hr_balance_cost (const HrLength *length);
+
+/**
+ * hr_balance_deal:
+ * @costs: (array length=world*size)
+ * @slots: (out) (array length=world*size): rank r gets slots[r * size] to slots[r * size + size -
+ * 1], indices of @costs, in rising order
+ *
+ * The costliest first (of equal ones the lower index), each to the rank that has the least so far
+ * (of several the lowest) and room.
+ */
+void hr_balance_deal (const guint64 *costs, guint world, guint size, guint *slots);
+
+/* what has been dealt so far; sums over steps */
+typedef struct {
+  guint64 steps;
+  gdouble mean;    /* cost of a rank */
+  gdouble most;    /* … of the one that has most */
+  gdouble without; /* … if each had the samples as they stand */
+} HrBalanceSums;
+
+typedef struct _HrBalance HrBalance;
+
+/* @lengths: (element-type GBytes): HrLength of the lines of each object. Borrows both. */
+HrBalance *hr_balance_new (HrSequence *sequence, GPtrArray *lengths, const HrShard *shard);
+void hr_balance_free (HrBalance *balance);
+/* the place that stands at @place, the slots of ranks following each other, when each step has been
+ * dealt. @n: places of the epoch with lines. For HrCursor.deal, by one thread */
+guint64 hr_balance_get_place (gpointer balance, guint64 epoch, guint64 n, guint64 place);
+/* from any thread */
+void hr_balance_get_sums (HrBalance *balance, HrBalanceSums *sums);
