@@ -35,7 +35,7 @@ CHAINS = {
     "join": "filesrc location=FOLDER/*.jsonl ! jsonlparse ! tee name=t ! join name=j PROPS ! batch size=4 ! appsink t. ! j.",
 }
 # the same elements where other modes count
-MORE = {"batch": ["mode=padded", "mode=packed pack-window=8 max-tokens=400"], "tokenize": ["max-length=60"], "resize": ["min-pixels=1024 max-pixels=16384"],
+MORE = {"batch": ["mode=padded", "mode=packed", "mode=packed pack-window=8 max-tokens=400"], "tokenize": ["max-length=60"], "resize": ["min-pixels=1024 max-pixels=16384"],
         "filesrc": ["shuffle=window block-bytes=300 window-blocks=2", "shuffle=full"], "fakesrc": []}
 # not driven here: they need a server, a program or a file to write; the properties of sinks change nothing that is delivered
 ELSEWHERE = {"s3src", "appsrc", "fakesink", "filesink", "npysink", "trainsim"}
