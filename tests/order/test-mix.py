@@ -258,6 +258,28 @@ def test_refusals(runners):
         assert f"{folder}/b.jsonl: the data is not what it was at the checkpoint: b.jsonl had" in error, error
 
 
+def test_member_for_other_ranks(runners):
+    """a rank whose places are all of one member ends, and does not wait for the others, without end of epochs too"""
+    for before in ("", "serial=true"):
+        for rank, name in ((0, "b.jsonl"), (1, "a.jsonl")):
+            text = case_text(("a", 1), ("b", 1), before=f"{before} world=2 rank={rank} epochs=0 steps=70")
+            runner = runners[rank + 1]
+            steps = runner.steps(text.replace("! appsink", "! batch size=1 ! appsink"))
+            assert len(steps) == 70 and {pathlib.Path(s[4][0][0]).name for s in steps} == {name}
+
+
+def test_member_that_fails(runners):
+    """a member that cannot be read ends the run, while all others wait to begin; so does stop()"""
+    for before in ("", "serial=true"):
+        text = case_text(("a", 1), ("b", 3), before=before) + " filesrc location=/there/is/none/ ! m."
+        for runner in runners:
+            error = runner.run(text)["error"]
+            assert error and "/there/is/none" in error, error
+    text = case_text(("a", 1), ("b", 3)) + " filesrc location=/dev/stdin ! m."
+    error = runners[0].run(text)["error"]
+    assert "no regular file" in error and "not in a mix" in error, error
+
+
 def test_wrong_texts(runners):
     """what cannot be a mix is refused, with what to do"""
     where = CASES / "21-resume-mix-empty-member" / "a"
