@@ -43,6 +43,11 @@ def test_exact():
     tokenizer.write(data.folder / "tokenizer.json")
     verify(f"filesrc location={data.folder} shuffle=full ! jsonlparse ! imagefetch ! tokenize tokenizer={data.folder}/tokenizer.json "
            "max-pixels=65536 ! imagedecode ! resize ! batch mode=padded size=4 ! prefetchqueue ! patchify ! fakesink", "--stops=4")
+    # packed rows are cut inside blocks; the members of a mix have orders of their own
+    verify(f"filesrc location={SHARDS}/ shuffle=full epochs=2 ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
+           "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink", "--stops=12")
+    verify(f"mix name=m epochs=2 shuffle=full ! jsonlparse ! batch size=4 ! prefetchqueue ! fakesink sync-every=5 filesrc location={SHARDS}/ "
+           f"weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ ! m.", "--stops=6")
     data.remove()
 
 
@@ -62,7 +67,8 @@ def test_usage():
     assert "no list of numbers" in verify(pipeline(), "--workers=a", status=2)
     assert "neither a number from 1 on" in verify(pipeline(), "--stops=0", status=2)
     assert "no pipeline" in verify(status=2)
-    assert "without branches" in verify("filesrc location=x ! tee name=t ! fakesink t. ! fakesink", status=2)
+    assert "only a pipeline with one" in verify("filesrc location=x ! tee name=t ! fakesink t. ! fakesink", status=2)
+    assert "gets its buffers from a program" in verify("appsrc ! fakesink", status=2)
     assert "no order that is known beforehand" in verify("fakesrc num-buffers=9 ! fakesink", status=1)
     assert "nothing.jsonl" in verify("filesrc location=/nothing.jsonl ! jsonlparse ! fakesink", status=1)
 

@@ -22,6 +22,15 @@ is_left_out (const HrElementDef *def)
 }
 
 static gboolean
+refuse_pushable (HrElement *element, GError **error)
+{
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "%s \"%s\" gets its buffers from a program; use another source",
+               hr_element_get_factory (element), hr_element_get_name (element));
+  return FALSE;
+}
+
+static gboolean
 is_straight (HrPipeline *pipeline, GError **error)
 {
   guint n = hr_pipeline_get_n_elements (pipeline);
@@ -33,12 +42,8 @@ is_straight (HrPipeline *pipeline, GError **error)
 
     if (def == NULL)
       return FALSE;
-    if (def->pushable) {
-      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                   "%s \"%s\" gets its buffers from a program; use another source", def->name,
-                   hr_element_get_name (element));
-      return FALSE;
-    }
+    if (def->pushable)
+      return refuse_pushable (element, error);
     if (def->route == NULL && def->merge == NULL && hr_element_get_next (element, 0) == next)
       continue;
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
@@ -67,31 +72,49 @@ copy_settings (HrPipeline *from, HrPipeline *to)
   }
 }
 
-static HrPipeline *
-end_in_appsink (HrPipeline *pipeline, GString *text, GError **error)
+/* the only one; NULL with an error */
+static HrElement *
+find_sink (HrPipeline *pipeline, GError **error)
 {
-  HrPipeline *pulled;
+  HrElement *sink = NULL;
+  guint n = 0;
 
-  g_string_append (text, "appsink");
-  pulled = hr_parse_launch (text->str, error);
-  if (pulled != NULL)
-    copy_settings (pipeline, pulled);
-  return pulled;
+  for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++) {
+    HrElement *element = hr_pipeline_get_nth_element (pipeline, i);
+    const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), error);
+
+    if (def == NULL || (def->pushable && !refuse_pushable (element, error)))
+      return NULL;
+    if (def->consume == NULL && !def->pullable)
+      continue;
+    sink = element;
+    n++;
+  }
+  if (n == 1)
+    return sink;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "%u sinks: only a pipeline with one can be checked; give each branch alone", n);
+  return NULL;
 }
 
 HrPipeline *
 verify_pulled (HrPipeline *pipeline, GError **error)
 {
-  g_autoptr (GString) text = g_string_new (NULL);
+  HrElement *sink = find_sink (pipeline, error);
+  g_autoptr (GString) text = NULL;
+  g_autofree char *canonical = hr_pipeline_to_string (pipeline), *words = NULL, *link = NULL;
+  const char *at;
 
-  if (!is_straight (pipeline, error))
+  if (sink == NULL)
     return NULL;
-  for (guint i = 0; i + 1 < hr_pipeline_get_n_elements (pipeline); i++) {
-    g_autofree char *words = hr_element_to_string (hr_pipeline_get_nth_element (pipeline, i));
-
-    g_string_append_printf (text, "%s ! ", words);
-  }
-  return end_in_appsink (pipeline, text, error);
+  words = hr_element_to_string (sink);
+  link = g_strconcat ("! ", words, NULL);
+  text = g_string_new (canonical);
+  at = g_strrstr (text->str, link);
+  g_return_val_if_fail (at != NULL, NULL);
+  g_string_erase (text, at - text->str, (gssize)strlen (link));
+  g_string_insert (text, at - text->str, "! appsink");
+  return hr_parse_launch (text->str, error);
 }
 
 HrPipeline *
@@ -99,6 +122,7 @@ verify_single (HrPipeline *pipeline, GError **error)
 {
   g_autoptr (GString) text = g_string_new (NULL);
   gboolean resized = FALSE, patches = FALSE;
+  HrPipeline *single;
 
   if (!is_straight (pipeline, error))
     return NULL;
@@ -116,7 +140,11 @@ verify_single (HrPipeline *pipeline, GError **error)
   }
   if (resized && !patches)
     g_string_append (text, "patchify dtype=uint8 ! ");
-  return end_in_appsink (pipeline, text, error);
+  g_string_append (text, "appsink");
+  single = hr_parse_launch (text->str, error);
+  if (single != NULL)
+    copy_settings (pipeline, single);
+  return single;
 }
 
 /* ---- as JSON ---- */

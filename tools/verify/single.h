@@ -18,7 +18,7 @@ HrPipeline *verify_single (HrPipeline *pipeline, GError **error);
 /**
  * verify_pulled:
  *
- * The same elements with the same settings, but with `appsink` for the end.
+ * The same elements with the same settings, but with `appsink` for the only sink.
  *
  * Returns: (transfer full) (nullable): the new pipeline
  */
