@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -21,6 +22,8 @@ import botocore.session
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "tests/order"))
+import reference  # pylint: disable=wrong-import-position
+import runner  # pylint: disable=wrong-import-position
 import tokenizer  # pylint: disable=wrong-import-position
 
 HR_LAUNCH, EMBED, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
@@ -248,6 +251,31 @@ def test_embedded(job):
     n = len(job.records)
     assert steps == [f"step {k}: {min(4, n - 4 * k)} samples" for k in range(-(-n // 4))], steps
     assert json.loads(last)["samples"] == n, last
+
+
+def test_order(job):
+    """objects in S3 have the order of reference.py, while their lines are found, scanned, known, cut into ranges"""
+    rng = random.Random(5)
+    data = runner.random_data(rng, most=60)
+    while len(data.objects) < 3:
+        data.remove()
+        data = runner.random_data(rng, most=60)
+    for key, content in data.objects.items():
+        job.bucket.put("order/" + key, content)
+    for shuffle, rules in (("none", {}), ("window", {"block_bytes": 500, "window_blocks": 3}), ("full", {})):
+        for world, part in ((1, "1MiB"), (3, "1KiB")):
+            wanted = list(reference.steps(data.objects, 2, world=world, epochs=2, shuffle=shuffle, seed=9, **rules))
+            with tempfile.TemporaryDirectory() as cache:
+                for rank in [*range(world), 0]:
+                    out = pathlib.Path(tempfile.mkdtemp(dir=cache))
+                    launch("-q", f"world={world} rank={rank} s3src location=s3://corpus/order/ part-bytes={part} epochs=2 seed=9 "
+                           f"shuffle={shuffle} {runner.show(rules)} ! jsonlparse ! batch size=2 ! npysink location={out}",
+                           environment={"HR_PLAN_CACHE": cache if rank == 0 else ""})
+                    got = [(s["epoch"], [(m["uri"] and m["uri"].removeprefix("s3://corpus/order/"), m["byte"]) for m in s["members"]])
+                           for s in sample_files(out)]
+                    assert got == [(epoch, [slot or (None, None) for slot in slots[2 * rank:2 * rank + 2]])
+                                   for epoch, _, slots in wanted], (shuffle, world, rank, got)
+    data.remove()
 
 
 class Killed:
