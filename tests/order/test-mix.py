@@ -261,7 +261,7 @@ def test_refusals(runners):
 def test_member_for_other_ranks(runners):
     """a rank whose places are all of one member ends, and does not wait for the others, without end of epochs too"""
     for before in ("", "serial=true"):
-        for rank, name in ((0, "b.jsonl"), (1, "a.jsonl")):
+        for rank, name in ((0, "a.jsonl"), (1, "b.jsonl")):
             text = case_text(("a", 1), ("b", 1), before=f"{before} world=2 rank={rank} epochs=0 steps=70")
             runner = runners[rank + 1]
             steps = runner.steps(text.replace("! appsink", "! batch size=1 ! appsink"))
