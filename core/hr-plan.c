@@ -5,6 +5,7 @@
 #include "hr-mix-run.h"
 #include "hr-permute.h"
 #include "hr-rules.h"
+#include "hr-sums.h"
 #include "hr-sync.h"
 #include <string.h>
 
@@ -32,16 +33,16 @@ struct _HrPlan {
   gint64 n_lines; /* of an epoch, -1: not known; atomic */
   gint64 n_steps; /* of the run, -1: not known; atomic */
   gboolean n_known;
-  guint64 start;    /* places below it have been delivered by another run */
-  HrCursor cursor;  /* complete: the places that come next */
-  guint64 unit;     /* the next object, or group of blocks */
-  gint64 unit_byte; /* where to begin in it */
-  guint64 n_found;  /* lines found in the epoch */
-  guint n_out;      /* reads that have not ended */
-  gboolean begun;   /* the epoch: something of it has been asked for */
-  gboolean enough;  /* limit or steps are reached before it is known how long an epoch is */
-  gboolean padded;  /* the epoch's padding has been given */
-  guint64 n_blocks;
+  guint64 start;       /* places below it have been delivered by another run */
+  HrCursor cursor;     /* complete: the places that come next */
+  guint64 unit;        /* the next object, or group of blocks */
+  gint64 unit_byte;    /* where to begin in it */
+  guint64 n_found;     /* lines found in the epoch */
+  guint n_out;         /* reads that have not ended */
+  gboolean begun;      /* the epoch: something of it has been asked for */
+  gboolean enough;     /* limit or steps are reached before it is known how long an epoch is */
+  gboolean padded;     /* the epoch's padding has been given */
+  GArray *first_block; /* sums: of the blocks of each object; for shuffle=window */
 
   guint64 again_lines, again_bytes; /* atomic */
 
@@ -85,6 +86,7 @@ hr_plan_new (const HrPlanOrders *orders)
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
   plan->lengths = g_ptr_array_new_with_free_func (lengths_unref);
   g_array_set_clear_func (plan->objects, object_clear);
+  plan->first_block = hr_sums_new ();
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
   hr_mutex_init (&plan->lock);
   return plan;
@@ -99,6 +101,7 @@ hr_plan_free (HrPlan *plan)
   g_ptr_array_unref (plan->lengths);
   g_array_unref (plan->objects);
   g_array_unref (plan->marks);
+  g_array_unref (plan->first_block);
   g_free (plan->identity);
   hr_mutex_clear (&plan->lock);
   g_free (plan);
@@ -459,8 +462,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
       && !plan->orders.check_data (plan->orders.check_user, plan, error))
     return FALSE;
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
-    plan->n_blocks +=
-        hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size, plan->rules.block_bytes);
+    hr_sums_add (plan->first_block, hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,
+                                                              plan->rules.block_bytes));
   if (plan->n_known)
     count_steps (plan); /* the checkpoint says it */
   return TRUE;
@@ -663,19 +666,12 @@ read_object (HrPlan *plan)
 static HrExtent
 get_block (const HrPlan *plan, guint64 number)
 {
-  HrExtent extent = { 0 };
+  HrExtent extent = { .object = (guint)hr_sums_find (plan->first_block, number) };
+  guint64 bytes = plan->rules.block_bytes;
 
-  for (;; extent.object++) {
-    gint64 size = hr_plan_get_object (plan, extent.object)->size;
-    guint64 n = hr_sequence_count_blocks (size, plan->rules.block_bytes);
-
-    if (number < n) {
-      extent.start = (gint64)(number * plan->rules.block_bytes);
-      extent.end = MIN (size, extent.start + (gint64)plan->rules.block_bytes);
-      return extent;
-    }
-    number -= n;
-  }
+  extent.start = (gint64)((number - hr_sums_get (plan->first_block, extent.object)) * bytes);
+  extent.end = MIN (hr_plan_get_object (plan, extent.object)->size, extent.start + (gint64)bytes);
+  return extent;
 }
 
 static HrRead *
@@ -684,9 +680,10 @@ read_group (HrPlan *plan)
   HrRead *read = new_read (plan, HR_READ_GROUP);
   guint64 key = hr_permute_key (plan->rules.seed, plan->epoch, HR_KEY_BLOCKS, 0);
   guint64 first = plan->unit * plan->rules.window_blocks;
+  guint64 n_blocks = hr_sums_get_last (plan->first_block);
 
-  for (guint64 i = first; i < MIN (first + plan->rules.window_blocks, plan->n_blocks); i++) {
-    HrExtent extent = get_block (plan, hr_permute (key, plan->n_blocks, i));
+  for (guint64 i = first; i < MIN (first + plan->rules.window_blocks, n_blocks); i++) {
+    HrExtent extent = get_block (plan, hr_permute (key, n_blocks, i));
 
     g_array_append_val (read->extents, extent);
   }
@@ -703,7 +700,7 @@ has_more_units (const HrPlan *plan)
     return FALSE;
   if (plan->rules.shuffle == HR_SHUFFLE_NONE)
     return plan->unit < plan->objects->len;
-  return plan->unit * plan->rules.window_blocks < plan->n_blocks;
+  return plan->unit * plan->rules.window_blocks < hr_sums_get_last (plan->first_block);
 }
 
 /* how many places of the epoch the run wants, as far as can be said now */

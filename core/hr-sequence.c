@@ -1,6 +1,23 @@
 /* hr-sequence.c */
 #include "hr-sequence.h"
 #include "hr-permute.h"
+#include "hr-sums.h"
+
+typedef struct {
+  guint object;
+  guint64 first; /* of the object's lines */
+  guint64 n;
+} Block;
+
+/* what is known of an epoch with shuffle=window */
+typedef struct {
+  GArray *first_place; /* sums: of the lines of each group; NULL: of no epoch yet */
+  guint64 epoch;
+  /* the group that was asked for last */
+  guint64 group;
+  GArray *blocks; /* Block, in the order in which they are read */
+  GArray *lines;  /* sums: of the lines of each of them; NULL: of no group yet */
+} Groups;
 
 struct _HrSequence {
   const GArray *objects; /* HrObject */
@@ -11,65 +28,13 @@ struct _HrSequence {
 
   /* shuffle=window */
   GArray *first_block; /* guint64: of each object, and the number of all */
-  /* Groups of the last even and the last odd epoch: where one ends and the next begins, a mix may
-   * go to and fro between them. */
-  struct {
-    GArray *first_place; /* guint64: of each group, and the number of all; NULL: of no epoch yet */
-    guint64 epoch;
-  } groups[2];
+  Groups groups[2];    /* of the last even and the last odd epoch: a mix may go to and fro */
 };
 
 guint64
 hr_sequence_count_blocks (gint64 size, guint64 block_bytes)
 {
   return ((guint64)size + block_bytes - 1) / block_bytes;
-}
-
-static guint64
-get (const GArray *array, guint64 index)
-{
-  return g_array_index (array, guint64, index);
-}
-
-static guint64
-last (const GArray *array)
-{
-  return get (array, array->len - 1);
-}
-
-static void
-add (GArray *sums, guint64 n)
-{
-  guint64 sum = last (sums) + n;
-
-  g_array_append_val (sums, sum);
-}
-
-static GArray *
-new_sums (void)
-{
-  GArray *sums = g_array_new (FALSE, FALSE, sizeof (guint64));
-  guint64 none = 0;
-
-  g_array_append_val (sums, none);
-  return sums;
-}
-
-/* the last index with sums[index] <= value: of what several share, the one that is not empty */
-static guint64
-find (const GArray *sums, guint64 value)
-{
-  guint64 low = 0, high = sums->len - 1;
-
-  while (high - low > 1) {
-    guint64 middle = low + (high - low) / 2;
-
-    if (get (sums, middle) <= value)
-      low = middle;
-    else
-      high = middle;
-  }
-  return low;
 }
 
 static const HrLineTable *
@@ -87,52 +52,35 @@ hr_sequence_new (const GArray *objects, GPtrArray *tables, const HrPlanRules *ru
   sequence->tables = g_ptr_array_ref (tables);
   sequence->rules = *rules;
   sequence->seed = seed;
-  sequence->first_line = new_sums ();
-  sequence->first_block = new_sums ();
+  sequence->first_line = hr_sums_new ();
+  sequence->first_block = hr_sums_new ();
   for (guint i = 0; i < objects->len; i++) {
-    add (sequence->first_line, hr_line_table_get_length (table (sequence, i)));
+    hr_sums_add (sequence->first_line, hr_line_table_get_length (table (sequence, i)));
     if (rules->shuffle == HR_SHUFFLE_WINDOW)
-      add (
+      hr_sums_add (
           sequence->first_block,
           hr_sequence_count_blocks (g_array_index (objects, HrObject, i).size, rules->block_bytes));
   }
   return sequence;
 }
 
-void
-hr_sequence_free (HrSequence *sequence)
-{
-  g_array_unref (sequence->first_line);
-  g_array_unref (sequence->first_block);
-  for (guint i = 0; i < G_N_ELEMENTS (sequence->groups); i++)
-    g_clear_pointer (&sequence->groups[i].first_place, g_array_unref);
-  g_ptr_array_unref (sequence->tables);
-  g_free (sequence);
-}
-
 guint64
 hr_sequence_get_length (const HrSequence *sequence)
 {
-  return last (sequence->first_line);
+  return hr_sums_get_last (sequence->first_line);
 }
 
 /* ---- shuffle=window ---- */
-
-typedef struct {
-  guint object;
-  guint64 first; /* of the object's lines */
-  guint64 n;
-} Block;
 
 /* the block that is read as number @index of the epoch */
 static Block
 get_block (const HrSequence *sequence, guint64 epoch, guint64 index)
 {
   guint64 key = hr_permute_key (sequence->seed, epoch, HR_KEY_BLOCKS, 0);
-  guint64 number = hr_permute (key, last (sequence->first_block), index);
-  Block block = { .object = (guint)find (sequence->first_block, number) };
-  gint64 start =
-      (gint64)((number - get (sequence->first_block, block.object)) * sequence->rules.block_bytes);
+  guint64 number = hr_permute (key, hr_sums_get_last (sequence->first_block), index);
+  Block block = { .object = (guint)hr_sums_find (sequence->first_block, number) };
+  gint64 start = (gint64)((number - hr_sums_get (sequence->first_block, block.object))
+                          * sequence->rules.block_bytes);
 
   block.first = hr_line_table_find (table (sequence, block.object), start);
   block.n = hr_line_table_find (table (sequence, block.object),
@@ -141,50 +89,87 @@ get_block (const HrSequence *sequence, guint64 epoch, guint64 index)
   return block;
 }
 
-/* (element-type guint64) (transfer none): the first place of each group, and the number of all */
-static const GArray *
+static void
+clear_groups (Groups *groups)
+{
+  g_clear_pointer (&groups->first_place, g_array_unref);
+  g_clear_pointer (&groups->blocks, g_array_unref);
+  g_clear_pointer (&groups->lines, g_array_unref);
+}
+
+static Groups *
 find_groups (HrSequence *sequence, guint64 epoch)
 {
-  guint64 n_blocks = last (sequence->first_block), per_group = sequence->rules.window_blocks;
-  GArray **sums = &sequence->groups[epoch & 1].first_place;
+  guint64 n_blocks = hr_sums_get_last (sequence->first_block);
+  guint64 per_group = sequence->rules.window_blocks;
+  Groups *groups = &sequence->groups[epoch & 1];
 
-  if (*sums != NULL && sequence->groups[epoch & 1].epoch == epoch)
-    return *sums;
-  g_clear_pointer (sums, g_array_unref);
-  *sums = new_sums ();
-  sequence->groups[epoch & 1].epoch = epoch;
+  if (groups->first_place != NULL && groups->epoch == epoch)
+    return groups;
+  clear_groups (groups);
+  groups->first_place = hr_sums_new ();
+  groups->epoch = epoch;
   for (guint64 i = 0; i < n_blocks; i += per_group) {
     guint64 n = 0;
 
     for (guint64 k = i; k < MIN (i + per_group, n_blocks); k++)
       n += get_block (sequence, epoch, k).n;
-    add (*sums, n);
+    hr_sums_add (groups->first_place, n);
   }
-  return *sums;
+  return groups;
+}
+
+/* places follow each other: mostly it is the group of before */
+static void
+find_blocks (HrSequence *sequence, Groups *groups, guint64 group)
+{
+  guint64 first = group * sequence->rules.window_blocks;
+  guint64 n_blocks = hr_sums_get_last (sequence->first_block);
+
+  if (groups->lines != NULL && groups->group == group)
+    return;
+  g_clear_pointer (&groups->blocks, g_array_unref);
+  g_clear_pointer (&groups->lines, g_array_unref);
+  groups->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
+  groups->lines = hr_sums_new ();
+  groups->group = group;
+  for (guint64 i = first; i < MIN (first + sequence->rules.window_blocks, n_blocks); i++) {
+    Block block = get_block (sequence, groups->epoch, i);
+
+    g_array_append_val (groups->blocks, block);
+    hr_sums_add (groups->lines, block.n);
+  }
 }
 
 static void
 locate_in_window (HrSequence *sequence, guint64 epoch, guint64 place, guint *object, guint64 *line)
 {
-  const GArray *sums = find_groups (sequence, epoch);
-  guint64 group = find (sums, place), first = get (sums, group), n = get (sums, group + 1) - first;
-  guint64 index;
+  Groups *groups = find_groups (sequence, epoch);
+  guint64 group = hr_sums_find (groups->first_place, place), index, number;
+  const Block *block;
 
-  index =
-      hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_GROUP, group), n, place - first);
-  for (guint64 i = group * sequence->rules.window_blocks;; i++) {
-    Block block = get_block (sequence, epoch, i);
-
-    if (index < block.n) {
-      *object = block.object;
-      *line = block.first + index;
-      return;
-    }
-    index -= block.n;
-  }
+  find_blocks (sequence, groups, group);
+  index = hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_GROUP, group),
+                      hr_sums_get_last (groups->lines),
+                      place - hr_sums_get (groups->first_place, group));
+  number = hr_sums_find (groups->lines, index);
+  block = &g_array_index (groups->blocks, Block, number);
+  *object = block->object;
+  *line = block->first + index - hr_sums_get (groups->lines, number);
 }
 
 /* ---- all of them ---- */
+
+void
+hr_sequence_free (HrSequence *sequence)
+{
+  g_array_unref (sequence->first_line);
+  g_array_unref (sequence->first_block);
+  for (guint i = 0; i < G_N_ELEMENTS (sequence->groups); i++)
+    clear_groups (&sequence->groups[i]);
+  g_ptr_array_unref (sequence->tables);
+  g_free (sequence);
+}
 
 void
 hr_sequence_locate (HrSequence *sequence, guint64 epoch, guint64 place, guint *object,
@@ -199,8 +184,8 @@ hr_sequence_locate (HrSequence *sequence, guint64 epoch, guint64 place, guint *o
   }
   if (sequence->rules.shuffle == HR_SHUFFLE_FULL)
     index = hr_permute (hr_permute_key (sequence->seed, epoch, HR_KEY_LINES, 0), n, place);
-  *object = (guint)find (sequence->first_line, index);
-  *line = index - get (sequence->first_line, *object);
+  *object = (guint)hr_sums_find (sequence->first_line, index);
+  *line = index - hr_sums_get (sequence->first_line, *object);
 }
 
 void
@@ -225,11 +210,11 @@ hr_sequence_find_unit (HrSequence *sequence, guint64 epoch, guint64 place, guint
 
   g_return_if_fail (sequence->rules.shuffle != HR_SHUFFLE_FULL);
   if (sequence->rules.shuffle == HR_SHUFFLE_WINDOW) {
-    const GArray *sums = find_groups (sequence, epoch);
+    const GArray *first_place = find_groups (sequence, epoch)->first_place;
 
-    *unit = find (sums, place);
+    *unit = hr_sums_find (first_place, place);
     *byte = 0;
-    *first = get (sums, *unit);
+    *first = hr_sums_get (first_place, *unit);
     return;
   }
   hr_sequence_locate (sequence, epoch, place, &object, &line);
