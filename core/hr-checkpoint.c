@@ -280,6 +280,8 @@ add_block (JsonBuilder *into, HrPipeline *pipeline, const HrPosition *position,
   g_autoptr (GArray) skipped =
       packer != NULL ? hr_packer_get_skipped (packer, position->epoch, first) : NULL;
 
+  /* the blocks of each rank make their own number of rows: nobody else can go on from here */
+  add_int (into, "rank", packer != NULL ? (gint64)pipeline->settings.rank : -1);
   add_int (into, "row", position->row);
   json_builder_set_member_name (into, "skipped");
   json_builder_begin_array (into);

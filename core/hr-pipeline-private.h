@@ -281,6 +281,10 @@ void hr_pipeline_thread_left (HrPipeline *pipeline);
  * here */
 gboolean hr_pipeline_is_foreign (HrPipeline *pipeline);
 void hr_pipeline_end_warm_up (HrPipeline *pipeline);
+/* FALSE with an error in a child of the process that started it */
+gboolean hr_pipeline_check_process (HrPipeline *pipeline, GError **error);
+/* the owner will not pull again: one less to wait for */
+void hr_pipeline_end_pulling (HrPipeline *pipeline);
 
 /* hr-sink.c: shared by the sink's thread, pull and serial mode */
 void hr_sink_ask (HrRun *run);

@@ -302,8 +302,8 @@ hr_pipeline_get_state (HrPipeline *pipeline)
   return state;
 }
 
-static gboolean
-check_process (HrPipeline *pipeline, GError **error)
+gboolean
+hr_pipeline_check_process (HrPipeline *pipeline, GError **error)
 {
   pid_t process = get_process (pipeline);
 
@@ -383,9 +383,8 @@ hr_pipeline_thread_left (HrPipeline *pipeline)
   hr_mutex_unlock (&pipeline->lock);
 }
 
-/* the owner will not pull again: one less to wait for */
-static void
-end_pulling (HrPipeline *pipeline)
+void
+hr_pipeline_end_pulling (HrPipeline *pipeline)
 {
   gboolean was;
 
@@ -404,7 +403,7 @@ wind_up (HrPipeline *pipeline)
   char *stats;
 
   join_threads (pipeline);
-  end_pulling (pipeline);
+  hr_pipeline_end_pulling (pipeline);
   hr_mutex_lock (&pipeline->live); /* no live change after this */
   hr_mutex_lock (&pipeline->lock);
   pipeline->state = HR_STATE_DONE;
@@ -496,7 +495,7 @@ hr_pipeline_start (HrPipeline *pipeline, GError **error)
   GError *own = NULL;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
-  if (!check_process (pipeline, error))
+  if (!hr_pipeline_check_process (pipeline, error))
     return FALSE;
   if (hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED) {
     g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
@@ -525,7 +524,7 @@ hr_pipeline_stop (HrPipeline *pipeline)
   HrState state;
 
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  if (!check_process (pipeline, NULL))
+  if (!hr_pipeline_check_process (pipeline, NULL))
     return; /* its threads are in another process */
   hr_mutex_lock (&pipeline->lock);
   state = pipeline->state;
@@ -546,7 +545,7 @@ hr_pipeline_stop (HrPipeline *pipeline)
   if (pipeline->cpus != NULL)
     hr_gate_wake (pipeline->cpus);
   hr_steps_wake (pipeline->steps);
-  end_pulling (pipeline);
+  hr_pipeline_end_pulling (pipeline);
 }
 
 int
@@ -570,7 +569,7 @@ hr_pipeline_wait (HrPipeline *pipeline, GError **error)
   gboolean ok;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
-  if (!check_process (pipeline, error))
+  if (!hr_pipeline_check_process (pipeline, error))
     return FALSE;
   if (get_process (pipeline) != 0 && !pipeline->wound_up)
     wind_up (pipeline);
@@ -580,129 +579,4 @@ hr_pipeline_wait (HrPipeline *pipeline, GError **error)
     *error = g_error_copy (pipeline->error);
   hr_mutex_unlock (&pipeline->lock);
   return ok;
-}
-
-/* ---- the program's own ends ---- */
-
-static HrBuffer *
-pull_from_link (HrRun *run)
-{
-  HrLink *link = run->element->inputs->pdata[0];
-  HrBuffer *buffer;
-  gint64 ticket;
-
-  for (;;) {
-    gint64 now;
-
-    hr_sink_ask (run);
-    if (hr_link_pop (link, 0, 1, &buffer, &ticket, NULL) == 0)
-      return NULL;
-    now = hr_now ();
-    hr_sink_take (run, &buffer, 1, now);
-    hr_link_settle (link, 1);
-    if (hr_sink_delivers (run, buffer))
-      return buffer;
-    hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */
-  }
-}
-
-HrBuffer *
-hr_pipeline_pull (HrPipeline *pipeline, GError **error)
-{
-  HrBuffer *buffer = NULL;
-  HrRun *run;
-
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
-  if (!check_process (pipeline, error))
-    return NULL;
-  if (pipeline->pull_sink == NULL || pipeline->pid == 0) {
-    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
-                 pipeline->pid == 0
-                     ? "pull: the pipeline has not been started"
-                     : "pull: the pipeline has no sink to pull from, such as appsink");
-    return NULL;
-  }
-  run = pipeline->pull_sink->run;
-  if (!pipeline->wound_up) {
-    if (run->step > 0)
-      hr_sink_done (run, hr_now ()); /* what the program did since the last one is its step */
-    buffer =
-        pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run) : pull_from_link (run);
-  }
-  if (buffer == NULL) {
-    if (!pipeline->wound_up) {
-      hr_sink_leave (run);
-      end_pulling (pipeline);
-    }
-    hr_pipeline_wait (pipeline, error);
-  }
-  return buffer;
-}
-
-gboolean
-hr_pipeline_request (HrPipeline *pipeline, guint64 epoch, guint64 slice, GError **error)
-{
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), FALSE);
-  if (!check_process (pipeline, error))
-    return FALSE;
-  if (!pipeline->settings.requests || hr_pipeline_get_state (pipeline) == HR_STATE_DONE) {
-    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
-                         pipeline->settings.requests
-                             ? "request: the run is over"
-                             : "request: the pipeline delivers its own order; set requests=true");
-    return FALSE;
-  }
-  hr_requests_add (pipeline->requests, epoch, slice);
-  return TRUE;
-}
-
-void
-hr_pipeline_end_requests (HrPipeline *pipeline)
-{
-  g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  if (!hr_pipeline_is_foreign (pipeline))
-    hr_requests_end (pipeline->requests);
-}
-
-static HrElement *
-find_pushable (HrPipeline *pipeline, const char *name, GError **error)
-{
-  HrElement *element = hr_pipeline_get_element (pipeline, name);
-
-  if (element == NULL || !element->def->pushable || element->run == NULL) {
-    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "push: %s \"%s\"",
-                 element == NULL           ? "there is no element"
-                 : !element->def->pushable ? "not an appsrc:"
-                                           : "the pipeline has not been started:",
-                 name);
-    return NULL;
-  }
-  return element;
-}
-
-gboolean
-hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GError **error)
-{
-  HrElement *element;
-
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && buffer != NULL, FALSE);
-  element = check_process (pipeline, error) ? find_pushable (pipeline, name, error) : NULL;
-  if (element == NULL) {
-    hr_buffer_unref (buffer);
-    return FALSE;
-  }
-  buffer = hr_buffer_make_writable (buffer);
-  buffer->sample = -1;
-  return hr_link_push (element->outputs->pdata[0], &buffer, 1);
-}
-
-void
-hr_pipeline_end (HrPipeline *pipeline, const char *name)
-{
-  HrElement *element;
-
-  g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  element = check_process (pipeline, NULL) ? find_pushable (pipeline, name, NULL) : NULL;
-  if (element != NULL)
-    hr_link_end (element->outputs->pdata[0]);
 }
