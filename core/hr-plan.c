@@ -418,6 +418,21 @@ check_rules (const HrPlan *plan, GError **error)
   return TRUE;
 }
 
+/* a checkpoint may say anything */
+static gboolean
+check_start (const HrPlan *plan, GError **error)
+{
+  if (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->unit_byte == 0
+      || (plan->unit < plan->objects->len
+          && plan->unit_byte <= hr_plan_get_object (plan, (guint)plan->unit)->size))
+    return TRUE;
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+               "this is no checkpoint: byte %" G_GINT64_FORMAT " of object %" G_GUINT64_FORMAT
+               ", where it says that lines go on, is not in the data",
+               plan->unit_byte, plan->unit);
+  return FALSE;
+}
+
 static char *
 identify (const GArray *objects)
 {
@@ -460,6 +475,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     return FALSE;
   if (plan->orders.check_data != NULL
       && !plan->orders.check_data (plan->orders.check_user, plan, error))
+    return FALSE;
+  if (!check_start (plan, error))
     return FALSE;
   for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
     hr_sums_add (plan->first_block, hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,

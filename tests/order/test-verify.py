@@ -46,6 +46,8 @@ def test_exact():
     # packed rows are cut inside blocks; the members of a mix have orders of their own
     verify(f"filesrc location={SHARDS}/ shuffle=full epochs=2 ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
            "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink", "--stops=12")
+    verify(f"world=2 epochs=0 filesrc location={SHARDS}/ ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
+           "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink", "--stops=6", "--steps=20")
     verify(f"mix name=m epochs=2 shuffle=full ! jsonlparse ! batch size=4 ! prefetchqueue ! fakesink sync-every=5 filesrc location={SHARDS}/ "
            f"weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ ! m.", "--stops=6")
     data.remove()

@@ -52,6 +52,7 @@ static const char description[] =
 typedef struct {
   char *text; /* of the pipeline that is run */
   guint64 step_size;
+  gboolean packed;       /* a checkpoint is its rank's own */
   GArray *worlds;        /* guint64 */
   GArray *workers;       /* guint64 */
   GPtrArray *references; /* GPtrArray a world: GArray a rank */
@@ -249,6 +250,8 @@ go_on (Check *check, guint index, const char *checkpoint, const char *what, GErr
     const GArray *reference = get_reference (check, &way);
     g_autofree char *who = describe_way (&way), *both = NULL;
 
+    if (check->packed && way.rank != index % way.world)
+      continue;
     if (!verify_leg (check->text, &way, checkpoint, -1, steps, NULL, error))
       return FALSE;
     both = g_strdup_printf ("%s, gone on as %s", what, who);
@@ -296,13 +299,13 @@ read_numbers (const char *option, const char *text, GArray *numbers, GError **er
 
 /* without --worlds those that fit */
 static gboolean
-read_worlds (Check *check, gboolean packed, guint64 own, GError **error)
+read_worlds (Check *check, guint64 own, GError **error)
 {
   static const guint64 usual[] = { 1, 2, 4 };
 
   if (options.worlds == NULL) {
     for (guint i = 0; i < G_N_ELEMENTS (usual); i++)
-      if (packed ? usual[i] == own : check->step_size % usual[i] == 0)
+      if (check->packed ? usual[i] == own : check->step_size % usual[i] == 0)
         g_array_append_val (check->worlds, usual[i]);
     if (check->worlds->len == 0)
       g_array_append_val (check->worlds, own);
@@ -311,13 +314,13 @@ read_worlds (Check *check, gboolean packed, guint64 own, GError **error)
   if (!read_numbers ("--worlds", options.worlds, check->worlds, error))
     return FALSE;
   for (guint i = 0; i < check->worlds->len; i++)
-    if (packed ? number_at (check->worlds, i) != own
-               : check->step_size % number_at (check->worlds, i) != 0) {
+    if (check->packed ? number_at (check->worlds, i) != own
+                      : check->step_size % number_at (check->worlds, i) != 0) {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                    "--worlds: %" G_GUINT64_FORMAT " ranks cannot share a step of %" G_GUINT64_FORMAT
                    " samples%s",
                    number_at (check->worlds, i), check->step_size,
-                   packed ? ": rows are packed for as many ranks as there are" : "");
+                   check->packed ? ": rows are packed for as many ranks as there are" : "");
       return FALSE;
     }
   return TRUE;
@@ -398,7 +401,6 @@ verify_resume (int argc, char **argv)
   g_autoptr (HrPipeline) pipeline = NULL;
   Check check = { NULL };
   guint64 own;
-  gboolean packed;
   int status = EXIT_USAGE;
 
   g_option_context_add_main_entries (context, entries, NULL);
@@ -416,12 +418,12 @@ verify_resume (int argc, char **argv)
   if (pipeline == NULL)
     return usage_error (error->message);
   check.text = hr_pipeline_to_string (pipeline);
-  check.step_size = verify_step_size (pipeline, &packed);
+  check.step_size = verify_step_size (pipeline, &check.packed);
   check.worlds = g_array_new (FALSE, FALSE, sizeof (guint64));
   check.workers = g_array_new (FALSE, FALSE, sizeof (guint64));
   check.references = g_ptr_array_new_with_free_func ((GDestroyNotify)g_ptr_array_unref);
   g_object_get (pipeline, "world", &own, NULL);
-  if (read_worlds (&check, packed, own, &error)
+  if (read_worlds (&check, own, &error)
       && read_numbers ("--workers", options.workers != NULL ? options.workers : "1,4",
                        check.workers, &error))
     status = run_check (&check);
