@@ -55,9 +55,33 @@ hr_packer_get_skipped (HrRun *run, gint64 epoch, gint64 block)
   return found;
 }
 
+/* With epochs without end, an epoch without a row would be followed by another for ever: all
+ * samples are bad, or there are fewer blocks than ranks. */
+static void
+check_epoch (HrRun *run, guint epoch)
+{
+  if (run->n_blocks > 0 && epoch != run->block_epoch) {
+    if (run->epoch_rows == 0)
+      hr_pipeline_fail (run->pipeline, run->element,
+                        g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                     "no row came of all samples of epoch %u that rank %" //
+                                     G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                                     " has: all were left out, or there are too few for so many "
+                                     "ranks and pack-window=%u",
+                                     run->block_epoch, run->pipeline->settings.rank,
+                                     run->pipeline->settings.world, run->def->block (run->self)));
+    run->epoch_rows = 0;
+  }
+  /* of an epoch that a run begins inside of, rows have come before */
+  if (run->n_blocks++ == 0)
+    run->epoch_rows = run->pipeline->first_step;
+}
+
 static void
 begin_block (HrRun *run, const HrBuffer *first)
 {
+  if (!run->pipeline->settings.requests)
+    check_epoch (run, first->epoch);
   run->block_place = first->place;
   run->block_epoch = first->epoch;
 }
@@ -101,12 +125,13 @@ leave_out_delivered (HrOut *out)
   guint n = out->n_buffers - out->first;
 
   if (run->delivered_rows >= n) {
-    hr_pipeline_fail (run->pipeline, run->element,
-                      g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                                   "the block of place %" G_GINT64_FORMAT " makes %u rows, and %u "
-                                   "of it were delivered before the checkpoint: its samples are not "
-                                   "what they were",
-                                   run->block_place, n, run->delivered_rows));
+    hr_pipeline_fail (
+        run->pipeline, run->element,
+        g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                     "the block of place %" G_GINT64_FORMAT " makes %u rows, and %u "
+                     "of it were delivered before the checkpoint: its samples are not "
+                     "what they were",
+                     run->block_place, n, run->delivered_rows));
     return;
   }
   for (guint i = 0; i < run->delivered_rows; i++)
@@ -155,6 +180,7 @@ end_block (HrOut *out)
   run->delivered_rows = 0;
   g_clear_pointer (&run->known_skipped, g_array_unref);
   run->block_in = 0;
+  run->epoch_rows += out->n_buffers - out->first;
   if (hr_steps_packed (run->pipeline->steps, run->packer_out - 1, out->n_buffers - out->first))
     hr_gate_pump (run->pipeline->memory);
 }

@@ -115,6 +115,7 @@ struct _HrRun {
   guint packer; /* whose rows it gets, from 1; 0: no packer's */
   guint packer_out;   /* … and gives */
   guint block_in;     /* of a packer: samples of the block at hand, so far */
+  gint64 n_blocks, epoch_rows; /* … blocks so far, and rows of this epoch */
   gint64 block_place; /* … where it begins */
   guint block_epoch;
   GQueue skipped;        /* HrSkipped: of the last blocks; with the lock */
