@@ -7,6 +7,8 @@ struct _HrRows {
   GArray *rows; /* HrRow */
 };
 
+G_DEFINE_BOXED_TYPE (HrRows, hr_rows, hr_rows_ref, hr_rows_unref)
+
 static void
 row_clear (gpointer data)
 {
@@ -16,6 +18,11 @@ row_clear (gpointer data)
   g_clear_pointer (&row->root, g_ref_string_release);
 }
 
+/**
+ * hr_rows_new:
+ *
+ * Returns: (transfer full): no rows yet
+ */
 HrRows *
 hr_rows_new (void)
 {
@@ -27,6 +34,11 @@ hr_rows_new (void)
   return rows;
 }
 
+/**
+ * hr_rows_ref:
+ *
+ * Returns: (transfer full): @rows
+ */
 HrRows *
 hr_rows_ref (HrRows *rows)
 {
@@ -34,6 +46,10 @@ hr_rows_ref (HrRows *rows)
   return rows;
 }
 
+/**
+ * hr_rows_unref:
+ * @rows: (transfer full) (nullable): rows
+ */
 void
 hr_rows_unref (HrRows *rows)
 {

@@ -1,6 +1,6 @@
 /* hr-rows.h: which lines of a block are samples, and where these stand in the order */
 #pragma once
-#include <glib.h>
+#include <glib-object.h>
 
 G_BEGIN_DECLS
 
@@ -34,6 +34,9 @@ typedef struct {
  * once it is given to a buffer.
  */
 typedef struct _HrRows HrRows;
+
+#define HR_TYPE_ROWS (hr_rows_get_type ())
+GType hr_rows_get_type (void);
 
 HrRows *hr_rows_new (void);
 HrRows *hr_rows_ref (HrRows *rows);

@@ -19,9 +19,12 @@ release_tensor (HrTensor *tensor)
     hr_reservation_release (memory->reservation);
 }
 
+/* @own: nobody else has the buffer that it is a member of; behind a tee several sinks do this at
+ * once */
 static void
-release (HrBuffer *buffer)
+release (HrBuffer *buffer, gboolean own)
 {
+  own = own && hr_buffer_is_writable (buffer);
   for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++) {
     HrFieldType type;
     const char *name = hr_buffer_get_field (buffer, i, &type);
@@ -39,10 +42,10 @@ release (HrBuffer *buffer)
       }
     }
   }
-  if (buffer->reservation != NULL && hr_buffer_is_writable (buffer))
+  if (buffer->reservation != NULL && own)
     g_clear_pointer (&buffer->reservation, hr_reservation_unref); /* of the block it was cut from */
   for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
-    release (hr_buffer_get_member (buffer, i));
+    release (hr_buffer_get_member (buffer, i), own);
 }
 
 static void
@@ -63,8 +66,8 @@ count_images (HrRun *run, const HrBuffer *buffer)
       hr_counter_add (&run->n_samples, 1);
 }
 
-/* A batch that was lost behind where it was made is a step all the same, or this rank would take one
- * less than the others: it is delivered as a batch of holes. */
+/* A batch that was lost behind where it was made is a step all the same, or this rank would take
+ * one less than the others: it is delivered as a batch of holes. */
 static void
 keep_lost_batches (HrBuffer **buffers, guint n)
 {
@@ -88,7 +91,7 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
     hr_counter_add (&run->wait_time, now - run->asked_at);
   /* before the next step is in hand, or the bytes of both would be out at once */
   for (guint i = 0; i < n && !hr_wrong (HR_WRONG_HELD_COUNTS); i++)
-    release (buffers[i]);
+    release (buffers[i], TRUE);
   if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))
     hr_gate_pump (pipeline->memory);
   hr_counter_add (&run->step, n);
