@@ -322,10 +322,11 @@ check_member (HrCheck *check, HrElement *source, gboolean mixed, GError **error)
   static const char *const ours[] = { "weight", "repeat" };
 
   if (mixed && hr_element_is_set (source, "epochs"))
-    return hr_check_fail (check, source, HR_PARSE_ERROR_CONFLICT, error,
-                          "\"%s\": epochs are the mix's\nset epochs there; repeat=false here gives a "
-                          "member once in each of them",
-                          hr_check_label (check, source));
+    return hr_check_fail (
+        check, source, HR_PARSE_ERROR_CONFLICT, error,
+        "\"%s\": epochs are the mix's\nset epochs there; repeat=false here gives a "
+        "member once in each of them",
+        hr_check_label (check, source));
   for (guint i = 0; !mixed && i < G_N_ELEMENTS (ours); i++)
     if (hr_element_is_set (source, ours[i]))
       return hr_check_fail (check, source, HR_PARSE_ERROR_CONFLICT, error,
@@ -340,19 +341,19 @@ check_mixes (HrCheck *check, GError **error)
 {
   for (guint k = 0; k < check->n; k++) {
     HrElement *element = check->order[k];
-    const HrElement *to = element->outputs->len > 0
-                              ? ((HrLink *)g_ptr_array_index (element->outputs, 0))->to
-                              : NULL;
+    const HrElement *to =
+        element->outputs->len > 0 ? ((HrLink *)g_ptr_array_index (element->outputs, 0))->to : NULL;
 
     for (guint pad = 0; element->def->mixes != NULL && pad < element->inputs->len; pad++) {
       HrElement *from = ((HrLink *)g_ptr_array_index (element->inputs, pad))->from;
 
       if (!from->def->plans)
-        return hr_check_fail (check, from, HR_PARSE_ERROR_LINK, error,
-                              "\"%s\" cannot be a member of \"%s\": the order of what it gives is "
-                              "not known beforehand\nmembers are sources of lines (filesrc, s3src), "
-                              "linked to the mix without anything between",
-                              hr_check_label (check, from), hr_check_label (check, element));
+        return hr_check_fail (
+            check, from, HR_PARSE_ERROR_LINK, error,
+            "\"%s\" cannot be a member of \"%s\": the order of what it gives is "
+            "not known beforehand\nmembers are sources of lines (filesrc, s3src), "
+            "linked to the mix without anything between",
+            hr_check_label (check, from), hr_check_label (check, element));
     }
     if (element->def->plans
         && !check_member (check, element, to != NULL && to->def->mixes != NULL, error))
@@ -369,8 +370,9 @@ check_all (HrCheck *check, GError **error)
   for (guint i = 0; i < check->n; i++)
     if (!check_properties (check, hr_pipeline_get_nth_element (check->pipeline, i), error))
       return FALSE;
-  return check_mixes (check, error) && check_pullable (check, error) && check_unordered (check, error)
-         && check_rows (check, error) && hr_check_fields (check, error);
+  return check_mixes (check, error) && check_pullable (check, error)
+         && check_unordered (check, error) && check_rows (check, error)
+         && hr_check_fields (check, error);
 }
 
 gboolean

@@ -437,8 +437,8 @@ hr_element_def_check (const HrElementDef *def, GError **error)
     return unsound (def, error, "its summary is half a sentence in one line, without a full stop");
   kinds = (def->create != NULL) + (def->process != NULL) + (def->each != NULL)
           + (def->submit != NULL) + (def->merge != NULL) + (def->choose != NULL)
-          + (def->route != NULL)
-          + (def->consume != NULL) + (def->pullable != FALSE) + (def->pushable != FALSE);
+          + (def->route != NULL) + (def->consume != NULL) + (def->pullable != FALSE)
+          + (def->pushable != FALSE);
   if (kinds != 1)
     return unsound (def, error,
                     "%s of create, process, each, submit, merge, choose, route, consume, "

@@ -109,8 +109,8 @@ typedef enum {
  * choose).
  * @choose with @accept: many inputs to one, and the element says which input it needs next: mix.
  *   choose() is called again and again; it may push buffers, and sets *@input to the input whose
- *   next buffer accept() shall get before the call after that, or leaves it: call me again. accept()
- *   gets %NULL if that input has ended.
+ *   next buffer accept() shall get before the call after that, or leaves it: call me again.
+ * accept() gets %NULL if that input has ended.
  * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
  * @consume: sink.
  * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.

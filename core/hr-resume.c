@@ -382,7 +382,8 @@ set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
     if (get_int (root, "rank") != (gint64)pipeline->settings.rank)
       return differs (error,
                       "it is of packed rows of rank %" G_GINT64_FORMAT ", this is rank "
-                      "%" G_GUINT64_FORMAT ": the blocks of each rank make their own number of rows",
+                      "%" G_GUINT64_FORMAT
+                      ": the blocks of each rank make their own number of rows",
                       get_int (root, "rank"), pipeline->settings.rank);
     run->delivered_rows = (guint)row;
     run->known_skipped = g_array_new (FALSE, FALSE, sizeof (gint64));

@@ -37,7 +37,8 @@ void found_lines_add_block (FoundLines *found, HrBuffer *block, guint extent);
 guint found_lines_get_length (const FoundLines *found);
 /* valid until the next block is added */
 const FoundLine *found_lines_get (const FoundLines *found, guint index);
-/* the line that begins at that byte; NULL if none does. Blocks have been added by extent and byte */
+/* the line that begins at that byte; NULL if none does. Blocks have been added by extent and byte
+ */
 const FoundLine *found_lines_find (const FoundLines *found, guint extent, gint64 byte);
 /* forgets all */
 void found_lines_clear (FoundLines *found);

@@ -26,16 +26,17 @@
                     .flags = HR_PROP_STREAM),                                                      \
       HR_PROP_UINT (T, epochs, 0, G_MAXINT32, 1,                                                   \
                     "Times the data is gone through, each in its own order; 0: without end",       \
-                    .unit = "epochs", .flags = HR_PROP_STREAM | HR_PROP_BOUND),                                    \
+                    .unit = "epochs", .flags = HR_PROP_STREAM | HR_PROP_BOUND),                    \
       HR_PROP_UINT (T, window_blocks, 1, 1 << 20, 16,                                              \
                     "Blocks whose lines are mixed with each other, for shuffle=window",            \
-                    .unit = "blocks", .flags = HR_PROP_STREAM),                                     \
+                    .unit = "blocks", .flags = HR_PROP_STREAM),                                    \
       HR_PROP_DOUBLE (T, weight, 1e-6, 1e6, 1, "Member of a mix: its share, see mix",              \
                       .flags = HR_PROP_STREAM),                                                    \
-      HR_PROP_BOOL (T, repeat, TRUE,                                                               \
-                    "Member of a mix: when it is used up it goes on with another pass, in another " \
-                    "order; else it ends for this epoch of the mix",                               \
-                    .flags = HR_PROP_STREAM)
+      HR_PROP_BOOL (                                                                               \
+          T, repeat, TRUE,                                                                         \
+          "Member of a mix: when it is used up it goes on with another pass, in another "          \
+          "order; else it ends for this epoch of the mix",                                         \
+          .flags = HR_PROP_STREAM)
 
 #define HR_ORDER_RULES(self, bytes)                                                                \
   {                                                                                                \

@@ -303,7 +303,8 @@ read_rows (Block *block, const HrRows *rows, const char *text, const char *limit
       block->base = base = hr_media_link_base (row->uri);
       of = row->uri;
     }
-    origin = hr_origin_new (row->uri, root != NULL ? root : row->root, row->byte, row->bytes, row->line);
+    origin =
+        hr_origin_new (row->uri, root != NULL ? root : row->root, row->byte, row->bytes, row->line);
     if (row->bytes > (gint64)MIN (block->self->max_line_bytes, row->length))
       /* perhaps the source has cut it: then the rest was never in memory */
       go_on = reject_long_line (block, origin, limit, fatal);
