@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 #include "headrace.h"
-#include "pack.h"
+#include "hr-pack.h"
 
 typedef struct {
   const HrPackSize *sizes;

@@ -76,7 +76,8 @@ void hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor);
  * @HR_BUFFER_HOLE: a sample that was skipped; it has its number and origin, and no fields
  * @HR_BUFFER_BATCH: made by `batch`; hr_buffer_get_members() gives its samples, holes too
  * @HR_BUFFER_EPOCH_END: the last buffer of its epoch
- * @HR_BUFFER_BLOCK_END: the last packed row of its block
+ * @HR_BUFFER_BLOCK_END: the last packed row of its block; with scan=lengths, the last sample of its
+ *   row as well
  * @HR_BUFFER_DROPPED: of a hole: a policy left the sample out, it is not bad
  */
 typedef enum {
@@ -92,8 +93,9 @@ typedef enum {
  * @number: its place on the link, counted from 0 without gaps; of a batch: the step
  * @sample: its sample's number in the order; of a batch: the lowest of its samples
  * @epoch: counted from 0
- * @place: where its sample stands in the order of its epoch, counted over all ranks (docs/order.md);
- *   of a batch: where its first does, of a packed row: where its block does; -1 unknown
+ * @place: where its sample stands in the order of its epoch, counted over all ranks
+ * (docs/order.md); of a batch: where its first does, of a packed row: where its block does, or with
+ * scan=lengths the number of the row itself; -1 unknown
  * @flags: #HrBufferFlags
  *
  * Named fields plus where they came from. One rule of ownership everywhere: passing a buffer
@@ -114,7 +116,7 @@ struct _HrBuffer {
   HrOrigin *origin;
   GPtrArray *members;
   HrRows *rows;
-  gint row; /* of a packed row: which of its block's it is */
+  gint row; /* of a packed row: which of its block's it is; of a sample: HrRowMark.number */
   HrReservation *reservation; /* of the block of text it was cut from */
   GError *error;              /* of a hole: why */
 };
@@ -141,6 +143,15 @@ hr_buffer_stand_for (HrBuffer *buffer, const HrBuffer *like)
   buffer->row = like->row;
   buffer->flags &= ~(guint)HR_BUFFER_BLOCK_END;
   buffer->flags |= like->flags & HR_BUFFER_BLOCK_END;
+}
+
+/* private to the core: @buffer is a sample for that packed row */
+static inline void
+hr_buffer_mark_row (HrBuffer *buffer, const HrRowMark *row)
+{
+  buffer->row = (gint)row->number;
+  if (row->end)
+    buffer->flags |= HR_BUFFER_BLOCK_END;
 }
 
 /* takes @rows, may be NULL: which lines of its field "lines" are samples */

@@ -49,7 +49,13 @@ hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *posit
   shard = &source->orders.shard;
   *position = (HrPosition){ .epoch = buffer->epoch };
   position->step = (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
-  if (source->orders.balance) /* the step's places are anybody's */
+  if (source->orders.rows.window > 0) {
+    /* rows in steps of as many as there are ranks, from where this run began */
+    gint64 world = (gint64)shard->world;
+    gint64 first = source->start.epoch == buffer->epoch ? source->start.place : 0;
+
+    position->step = first + ((buffer->place - first) / world + 1) * world;
+  } else if (source->orders.balance) /* the step's places are anybody's */
     position->step = buffer->place / (gint64)hr_shard_step_size (shard) + 1;
   else if (sink->packer == 0)
     position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group
@@ -124,7 +130,8 @@ hr_checkpoint_describe_elements (HrPipeline *pipeline)
     json_builder_set_member_name (into, "element");
     json_builder_add_string_value (into, element->def->name);
     json_builder_set_member_name (into, "properties");
-    add_properties (into, element->self, element->def->props, element->def->plans || element->def->mixes ? seed : NULL);
+    add_properties (into, element->self, element->def->props,
+                    element->def->plans || element->def->mixes ? seed : NULL);
     json_builder_end_object (into);
   }
   json_builder_end_array (into);
@@ -227,8 +234,7 @@ check_graph (HrPipeline *pipeline, GError **error)
     const HrElementDef *def = element->def;
     g_autofree char *what = NULL;
 
-    if (element->inputs->len == 0 && element->run->orders.shard.group > 0
-        && element->run != source
+    if (element->inputs->len == 0 && element->run->orders.shard.group > 0 && element->run != source
         && (source->mix == NULL || source->mix != element->run->mix))
       return refuse (error, "several sources, and no mix that says how they follow each other");
     if (element->inputs->len == 0 && element->run->orders.shard.group == 0)
@@ -258,6 +264,28 @@ normalize (HrPosition *position, const HrShard *shard, gint64 n_lines)
   }
 }
 
+static void
+normalize_row (HrPosition *position, HrPlan *plan)
+{
+  gint64 n = hr_plan_get_n_rows (plan, (guint)position->epoch);
+
+  if (n >= 0 && position->step >= n) {
+    position->epoch++;
+    position->step = 0;
+  }
+}
+
+/* in hexadecimal: JSON's numbers have not as many digits */
+static void
+add_lengths_sum (JsonBuilder *into, const HrPlan *plan)
+{
+  g_autofree char *sum =
+      g_strdup_printf ("%" G_GINT64_MODIFIER "x", hr_plan_get_lengths_sum (plan));
+
+  json_builder_set_member_name (into, "lengths");
+  json_builder_add_string_value (into, sum);
+}
+
 static HrRun *
 find_packer (const HrPipeline *pipeline)
 {
@@ -281,7 +309,8 @@ add_block (JsonBuilder *into, HrPipeline *pipeline, const HrPosition *position,
       packer != NULL ? hr_packer_get_skipped (packer, position->epoch, first) : NULL;
 
   /* the blocks of each rank make their own number of rows: nobody else can go on from here */
-  add_int (into, "rank", packer != NULL ? (gint64)pipeline->settings.rank : -1);
+  add_int (into, "rank",
+           packer != NULL && !packer->numbered_rows ? (gint64)pipeline->settings.rank : -1);
   add_int (into, "row", position->row);
   json_builder_set_member_name (into, "skipped");
   json_builder_begin_array (into);
@@ -296,14 +325,18 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   g_autoptr (JsonBuilder) into = json_builder_new ();
   HrRun *source = find_source (pipeline);
   const HrShard *shard = &source->orders.shard;
+  gboolean rows = source->orders.rows.window > 0;
   g_autoptr (JsonNode) root = NULL;
   HrPlanStart start;
 
   if (hr_wrong (HR_WRONG_CURSOR) && position.step > 0)
     position.step--;
+  if (rows)
+    normalize_row (&position, source->plan);
   hr_plan_find_start (source->plan, (guint)position.epoch,
                       position.step * (gint64)hr_shard_step_size (shard), &start);
-  normalize (&position, shard, start.n_lines);
+  if (!rows)
+    normalize (&position, shard, start.n_lines);
   if (position.step == 0 && position.row == 0)
     start = (HrPlanStart){ .n_lines = start.n_lines };
   json_builder_begin_object (into);
@@ -314,7 +347,8 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   add_int (into, "step", position.step);
   add_int (into, "steps", steps);
   add_block (into, pipeline, &position, shard);
-  add_int (into, "samples_per_step", (gint64)hr_shard_step_size (shard));
+  add_int (into, "samples_per_step", rows ? 0 : (gint64)hr_shard_step_size (shard));
+  add_lengths_sum (into, source->plan);
   json_builder_set_member_name (into, "drop_last");
   json_builder_add_boolean_value (into, shard->drop_last);
   json_builder_set_member_name (into, "pipeline");

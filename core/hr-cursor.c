@@ -39,16 +39,24 @@ static void
 begin_epoch (HrCursor *cursor, guint64 epoch)
 {
   cursor->epoch = epoch;
-  cursor->n = cursor->next_unit != NULL
-                  ? cursor->n_lines
-                  : hr_bounds_cut (&cursor->bounds, &cursor->shard, epoch, cursor->n_lines);
+  cursor->first = 0;
+  if (cursor->count != NULL)
+    cursor->n = cursor->count (cursor->count_user, epoch);
+  else if (cursor->next_unit != NULL)
+    cursor->n = cursor->n_lines;
+  else
+    cursor->n = hr_bounds_cut (&cursor->bounds, &cursor->shard, epoch, cursor->n_lines);
 }
 
 void
 hr_cursor_begin (HrCursor *cursor, guint64 epoch, guint64 place)
 {
   begin_epoch (cursor, epoch);
-  cursor->next = hr_shard_count (&cursor->shard, place);
+  cursor->next = 0;
+  if (cursor->count != NULL)
+    cursor->first = MIN (place, cursor->n);
+  else
+    cursor->next = hr_shard_count (&cursor->shard, place);
   cursor->place = cursor->end = 0;
 }
 
@@ -87,12 +95,12 @@ hr_cursor_peek (HrCursor *cursor, guint64 *epoch, guint64 *place)
   if (cursor->next_unit != NULL)
     return next_in_unit (cursor, epoch, place);
   for (;;) {
-    guint64 end = hr_shard_round (&cursor->shard, cursor->n);
+    guint64 end = cursor->first + hr_shard_round (&cursor->shard, cursor->n - cursor->first);
 
     if ((cursor->bounds.epochs > 0 && cursor->epoch >= cursor->bounds.epochs) || end == 0)
       return HR_CURSOR_END;
     *epoch = cursor->epoch;
-    *place = hr_shard_place (&cursor->shard, cursor->next);
+    *place = cursor->first + hr_shard_place (&cursor->shard, cursor->next);
     if (*place < end)
       return deal (cursor, place);
     begin_epoch (cursor, cursor->epoch + 1);

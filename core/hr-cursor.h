@@ -37,6 +37,9 @@ typedef struct {
   guint64 n_lines;      /* of an epoch */
   HrUnitFunc next_unit; /* NULL: the rank's places, one after the other */
   gpointer user;
+  /* how many places the epoch has; NULL: n_lines, as the bounds leave them */
+  guint64 (*count) (gpointer user, guint64 epoch);
+  gpointer count_user;
   /* the place that stands at @place once each step of the epoch, whose first @n places have lines,
    * has been dealt to ranks; NULL: that place itself */
   guint64 (*deal) (gpointer user, guint64 epoch, guint64 n, guint64 place);
@@ -44,12 +47,14 @@ typedef struct {
 
   /*< private >*/
   guint64 epoch;
+  guint64 first;      /* where the epoch begins for this run: steps are counted from there */
   guint64 n;          /* lines of the epoch that are wanted */
   guint64 next;       /* the rank's next place, counted in its own */
   guint64 place, end; /* what is left of the unit */
 } HrCursor;
 
-/* all but the private part has been filled in; it begins at @place of @epoch */
+/* all but the private part has been filled in; it begins at @place of @epoch, the first of a step,
+ * which with count() may be any place */
 void hr_cursor_begin (HrCursor *cursor, guint64 epoch, guint64 place);
 /* the next place; it stays the next until hr_cursor_advance() */
 HrCursorNext hr_cursor_peek (HrCursor *cursor, guint64 *epoch, guint64 *place);

@@ -207,6 +207,8 @@ struct _HrElementDef {
    * of rows when it gets the last of them; finish() those of the last block, which may be short. 0:
    * none of this */
   guint (*block) (gconstpointer self);
+  /* packed: what a row takes, so that rows can be made up beforehand; images 0: any */
+  void (*row_limits) (gconstpointer self, gint64 *tokens, gint64 *image_tokens);
   /* prefetchqueue: steps it may run ahead, bytes its output may hold, steps to fill before the
    * first */
   void (*lookahead) (gconstpointer self, guint *steps, guint64 *bytes, guint *warm_up);
@@ -276,9 +278,24 @@ void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
 /**
  * hr_out_pad: (skip)
  *
- * A place of the order without a sample: fills up the last step of an epoch. A hole takes it.
+ * A place of the order without a sample: fills up the last step of an epoch. A hole takes it. @row
+ * is the packed row that it is for.
  */
-void hr_out_pad (HrOut *out, guint epoch, gint64 place);
+void hr_out_pad (HrOut *out, guint epoch, gint64 place, const HrRowMark *row);
+
+/**
+ * hr_out_leave_out: (skip)
+ * @origin: (transfer full): of the line
+ * @wanted: says which place, and why: left_out
+ *
+ * A line that is known to make no sample, and was not read. It is told and counted as it was when
+ * that was found out, and a hole takes its place.
+ */
+void hr_out_leave_out (HrOut *out, guint epoch, HrOrigin *origin, const HrWanted *wanted);
+
+/* batch: TRUE: a sample with #HR_BUFFER_BLOCK_END ends a block, of which one row is made, whatever
+ * block() says */
+gboolean hr_out_has_numbered_rows (HrOut *out);
 
 /**
  * hr_out_alloc:

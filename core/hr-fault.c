@@ -129,6 +129,20 @@ hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
 }
 
 void
+hr_fault_known (HrRun *run, const HrOrigin *origin, GError *why)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  if (why == NULL)
+    return;
+  add_who_and_where (why, run->element, origin, NULL);
+  if (why->code >= 0 && why->code < HR_N_DATA_ERRORS)
+    __atomic_add_fetch (&pipeline->skipped[why->code], 1, __ATOMIC_RELAXED);
+  hr_log (run->element->common.name, HR_LOG_INFO, -1, "skipped: %s", why->message);
+  hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, run->element, why, (HrOrigin *)origin);
+}
+
+void
 hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why)
 {
   HrPipeline *pipeline = run->pipeline;

@@ -286,6 +286,7 @@ hr_lengths_find (HrOut *out, HrPlanCache *cache, GError **error)
     else
       fail (&scan, own, error);
   }
+  good = good && hr_plan_check_lengths (scan.plan, error);
   g_free (scan.key);
   g_array_unref (scan.missing);
   g_array_unref (scan.lengths);

@@ -117,6 +117,8 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
     __atomic_store_n (&link->next_number, link->next_number + 1, __ATOMIC_RELAXED);
     if (link->stamp == HR_STAMP_SAMPLES) {
       buffer->sample = buffer->number;
+      if (buffer->flags & HR_BUFFER_BLOCK_END)
+        hr_steps_end_block (pipeline->steps, buffer->number + 1);
     } else if (link->stamp == HR_STAMP_JOINED) {
       buffer->sample = buffer->number * link->group;
     } else if (link->stamp == HR_STAMP_AGAIN && !hr_wrong (HR_WRONG_NO_RESTAMP)) {
@@ -147,8 +149,8 @@ limit_reached (const HrLink *link)
 
   if (link->is_bounded)
     return link->next_number >= link->last_number;
-  return !link->planned && (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED) && limit > 0
-         && (guint64)link->next_number * link->group >= limit;
+  return !link->planned && (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED)
+         && limit > 0 && (guint64)link->next_number * link->group >= limit;
 }
 
 /* Unlocks. Conditions live as long as the pipeline, so they are signalled without the lock. */

@@ -1,8 +1,8 @@
 /* hr-n-steps.c: how many steps a run has */
 #include "hr-packer.h"
 
-/* the one source, if there is one, whose order the run goes through; all members of a mix go through
- * the same */
+/* the one source, if there is one, whose order the run goes through; all members of a mix go
+ * through the same */
 static HrRun *
 find_source (const HrPipeline *pipeline)
 {
@@ -60,7 +60,8 @@ hr_pipeline_get_n_steps (HrPipeline *pipeline)
   if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED || settings->requests
       || (source = find_source (pipeline)) == NULL)
     return -1;
-  if (has_packer (pipeline)) /* an epoch's rows are known when they are made */
+  if (has_packer (pipeline)
+      && source->orders.rows.window == 0) /* an epoch's rows are known when they are made */
     return settings->epochs == 0 && settings->steps > 0 && settings->limit == 0
                ? (gint64)settings->steps
                : -1;

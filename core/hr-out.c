@@ -97,14 +97,44 @@ hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why)
 }
 
 void
-hr_out_pad (HrOut *out, guint epoch, gint64 place)
+hr_out_pad (HrOut *out, guint epoch, gint64 place, const HrRowMark *row)
 {
   HrBuffer *hole = hr_buffer_new ();
 
   hole->epoch = epoch;
   hole->place = place;
   hr_buffer_make_hole (hole, NULL);
+  hr_buffer_mark_row (hole, row);
   hr_out_push (out, hole);
+}
+
+void
+hr_out_leave_out (HrOut *out, guint epoch, HrOrigin *origin, const HrWanted *wanted)
+{
+  HrRun *run = out->worker->run;
+  HrBuffer *hole = hr_buffer_new ();
+  GError *why = NULL;
+
+  hole->epoch = epoch;
+  hole->place = wanted->place;
+  hr_buffer_set_origin (hole, origin);
+  if (wanted->kind >= 0)
+    hr_set_data_error (&why, wanted->kind, "it was %s when lengths were found out (scan=lengths)",
+                       hr_data_error_kind (wanted->kind));
+  if (wanted->dropped)
+    hr_fault_drop (run, origin, why);
+  else
+    hr_fault_known (run, origin, why);
+  hr_buffer_make_hole (hole, why);
+  hole->flags |= wanted->dropped ? HR_BUFFER_DROPPED : 0;
+  hr_buffer_mark_row (hole, &wanted->row);
+  hr_out_push (out, hole);
+}
+
+gboolean
+hr_out_has_numbered_rows (HrOut *out)
+{
+  return out->worker->run->numbered_rows;
 }
 
 /* ---- permits ---- */

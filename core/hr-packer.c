@@ -80,9 +80,10 @@ check_epoch (HrRun *run, guint epoch)
 static void
 begin_block (HrRun *run, const HrBuffer *first)
 {
-  if (!run->pipeline->settings.requests)
+  if (!run->pipeline->settings.requests && !run->numbered_rows)
     check_epoch (run, first->epoch);
   run->block_place = first->place;
+  run->block_row = first->row;
   run->block_epoch = first->epoch;
 }
 
@@ -108,6 +109,7 @@ hr_packer_admit (HrRun *run, HrBuffer *in)
 {
   if (run->block_in == 0)
     begin_block (run, in);
+  run->block_ends = (in->flags & HR_BUFFER_BLOCK_END) != 0;
   if (!(in->flags & HR_BUFFER_HOLE) && is_known_hole (run, in)) {
     in = hr_buffer_make_writable (in); /* it keeps its origin */
     hr_buffer_make_hole (in, NULL);
@@ -150,7 +152,7 @@ stamp_rows (HrOut *out)
     HrBuffer *row = out->buffers[i] = hr_buffer_make_writable (out->buffers[i]);
 
     row->epoch = run->block_epoch;
-    row->place = run->block_place;
+    row->place = run->numbered_rows ? run->block_row : run->block_place;
     row->row = (gint)(i - out->first);
     if (i + 1 == out->n_buffers)
       row->flags |= HR_BUFFER_BLOCK_END;
@@ -190,7 +192,8 @@ hr_packer_count (HrOut *out)
 {
   HrRun *run = out->worker->run;
 
-  if (++run->block_in == run->def->block (run->self))
+  run->block_in++;
+  if (run->numbered_rows ? run->block_ends : run->block_in == run->def->block (run->self))
     end_block (out);
 }
 

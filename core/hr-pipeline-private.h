@@ -113,10 +113,13 @@ struct _HrRun {
       ahead;    /* steps that the deepest prefetchqueue upstream allows; start() and live changes */
   guint group;  /* samples in each buffer it gets */
   guint packer; /* whose rows it gets, from 1; 0: no packer's */
-  guint packer_out;   /* … and gives */
-  guint block_in;     /* of a packer: samples of the block at hand, so far */
+  guint packer_out;            /* … and gives */
+  gboolean numbered_rows;      /* of a packer: what comes is marked, row by row … */
+  gboolean block_ends;         /* … and that was the last of a row … */
+  gint64 block_row;            /* … which is this */
+  guint block_in;              /* of a packer: samples of the block at hand, so far */
   gint64 n_blocks, epoch_rows; /* … blocks so far, and rows of this epoch */
-  gint64 block_place; /* … where it begins */
+  gint64 block_place;          /* … where it begins */
   guint block_epoch;
   GQueue skipped;        /* HrSkipped: of the last blocks; with the lock */
   guint delivered_rows;  /* rows of the first block that an earlier run has delivered … */
@@ -265,6 +268,8 @@ gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GErro
 /* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
  */
 void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
+/* the same of one that was found bad, and skipped, when lengths were found out */
+void hr_fault_known (HrRun *run, const HrOrigin *origin, GError *why);
 /* TRUE: a bad sample of that element is skipped */
 gboolean hr_fault_skips (const HrRun *run);
 /* takes @error; the first one wins; stops the pipeline */

@@ -3,6 +3,7 @@
 #include "hr-balance.h"
 #include "hr-cursor.h"
 #include "hr-plan.h"
+#include "hr-row-plan.h"
 #include "hr-sequence.h"
 
 /* what the pipeline says: docs/order.md */
@@ -15,6 +16,12 @@ typedef struct {
   gboolean lines;   /* all lines are to be known … */
   gboolean lengths; /* … and how long they are */
   gboolean balance; /* each step is dealt by them */
+  /* window > 0: places that ranks take are packed rows, which are numbered: the shard's group is 1
+   */
+  HrRowRules rows;
+  guint64 row_steps;   /* of the run, where rows are numbered; 0: all … */
+  gint64 first_step;   /* … and those before this run */
+  guint64 lengths_sum; /* as the checkpoint knows it; 0: it does not */
   /* each line once, as they lie there, of the objects that it says TRUE of; NULL: the order */
   gboolean (*wants_object) (gpointer user, const HrObject *object);
   gpointer wants_user;
@@ -46,6 +53,12 @@ GBytes *hr_plan_get_lengths (HrPlan *plan, guint object);
 /* takes a reference of @lengths, HrLength of each line of that object, which knows its lines.
  * FALSE: these are of something else */
 gboolean hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths);
+/* all of them are known: FALSE: they are not those of the checkpoint */
+gboolean hr_plan_check_lengths (HrPlan *plan, GError **error);
+/* a sum over all lengths; 0: not known. From any thread */
+guint64 hr_plan_get_lengths_sum (const HrPlan *plan);
+/* numbered rows of an epoch that has begun; -1: not known. From any thread */
+gint64 hr_plan_get_n_rows (HrPlan *plan, guint epoch);
 guint64 hr_plan_count_lines (const HrPlan *plan, guint object);
 /* a sha256 over keys, sizes and identities of all objects; once it has begun. (transfer none) */
 const char *hr_plan_get_identity (const HrPlan *plan);

@@ -1,9 +1,11 @@
 /* hr-plan.c: objects, and which of their lines come next */
 #include "hr-plan-private.h"
+#include "hr-checksum.h"
 #include "hr-error.h"
 #include "hr-lengths.h"
 #include "hr-mix-run.h"
 #include "hr-permute.h"
+#include "hr-random.h"
 #include "hr-rules.h"
 #include "hr-sums.h"
 #include "hr-sync.h"
@@ -25,8 +27,12 @@ struct _HrPlan {
   GPtrArray *tables;  /* HrLineTable, one an object; NULL: not known */
   GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
-  const HrMix *mix;   /* once it is known */
-  HrBalance *balance; /* of steps that are dealt; atomic */
+  const HrMix *mix;    /* once it is known */
+  HrBalance *balance;  /* of steps that are dealt; atomic */
+  HrRowPlan *rows;     /* where they are numbered */
+  GArray *members;     /* HrRowMember: of one */
+  GHashTable *n_rows;  /* epoch to number, of those that have begun; with the lock */
+  guint64 lengths_sum; /* atomic */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
@@ -85,6 +91,8 @@ hr_plan_new (const HrPlanOrders *orders)
   plan->objects = g_array_new (FALSE, TRUE, sizeof (HrObject));
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
   plan->lengths = g_ptr_array_new_with_free_func (lengths_unref);
+  plan->members = g_array_new (FALSE, FALSE, sizeof (HrRowMember));
+  plan->n_rows = g_hash_table_new (NULL, NULL);
   g_array_set_clear_func (plan->objects, object_clear);
   plan->first_block = hr_sums_new ();
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
@@ -96,6 +104,9 @@ void
 hr_plan_free (HrPlan *plan)
 {
   g_clear_pointer (&plan->balance, hr_balance_free);
+  g_clear_pointer (&plan->rows, hr_row_plan_free);
+  g_array_unref (plan->members);
+  g_hash_table_unref (plan->n_rows);
   g_clear_pointer (&plan->sequence, hr_sequence_free);
   g_ptr_array_unref (plan->tables);
   g_ptr_array_unref (plan->lengths);
@@ -234,6 +245,62 @@ hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths)
   return TRUE;
 }
 
+/* an epoch without a row would be followed by another for ever, and nothing would be told */
+static gboolean
+check_rows (const HrPlan *plan, GError **error)
+{
+  guint64 n_lines = 0;
+
+  for (guint i = 0; i < plan->lengths->len; i++) {
+    gsize size;
+    const HrLength *lengths = g_bytes_get_data (plan->lengths->pdata[i], &size);
+
+    n_lines += size / sizeof *lengths;
+    for (gsize k = 0; k < size / sizeof *lengths; k++)
+      if (hr_row_rules_fit (&plan->orders.rows, &lengths[k]))
+        return TRUE;
+  }
+  if (n_lines == 0)
+    return TRUE;
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+               "no packed row can be made: of %" G_GUINT64_FORMAT
+               " lines each is bad, is left out, "
+               "or has more than the max-tokens=%" G_GINT64_FORMAT " of a row",
+               n_lines, plan->orders.rows.max_tokens);
+  return FALSE;
+}
+
+gboolean
+hr_plan_check_lengths (HrPlan *plan, GError **error)
+{
+  guint64 sum = 0, wanted = plan->orders.lengths_sum;
+
+  if (plan->orders.rows.window > 0 && !check_rows (plan, error))
+    return FALSE;
+
+  for (guint i = 0; i < plan->lengths->len; i++) {
+    gsize size;
+    const guint8 *bytes = g_bytes_get_data (plan->lengths->pdata[i], &size);
+
+    sum = hr_mix64 (sum ^ hr_checksum64 (bytes, size));
+  }
+  sum = MAX (sum, 1);
+  __atomic_store_n (&plan->lengths_sum, sum, __ATOMIC_RELAXED);
+  if (wanted == 0 || wanted == sum)
+    return TRUE;
+  g_set_error_literal (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+                       "the lengths of lines are not those that the checkpoint was made with: "
+                       "images, or what could be read of them, have changed; ranks that do not "
+                       "share HR_PLAN_CACHE can find different ones");
+  return FALSE;
+}
+
+guint64
+hr_plan_get_lengths_sum (const HrPlan *plan)
+{
+  return __atomic_load_n (&plan->lengths_sum, __ATOMIC_RELAXED);
+}
+
 static HrBounds
 get_bounds (const HrPlan *plan)
 {
@@ -267,6 +334,8 @@ count_steps (HrPlan *plan)
 {
   HrBounds bounds = get_bounds (plan);
 
+  if (plan->orders.rows.window > 0)
+    return; /* begin_rows() */
   if (hr_plan_has_samples (plan) && plan->orders.next_unit == NULL)
     set_n_steps (plan,
                  hr_bounds_count_steps (&bounds, &plan->orders.shard, (guint64)plan->n_lines));
@@ -347,6 +416,88 @@ peek (HrPlan *plan, guint64 *epoch, guint64 *place)
 
 /* ---- epochs ---- */
 
+/* ---- packed rows ---- */
+
+/* more are not made up beforehand, only to say how many steps they are */
+#define MAX_COUNTED 20000000
+
+static guint64
+cut_places (HrPlan *plan, guint64 epoch)
+{
+  HrBounds bounds = { .limit = plan->orders.limit };
+
+  return plan->orders.next_unit != NULL
+             ? (guint64)plan->n_lines
+             : hr_bounds_cut (&bounds, &plan->orders.shard, epoch, (guint64)plan->n_lines);
+}
+
+/* an epoch begins, or a part of one is asked for */
+static guint64
+count_rows (gpointer data, guint64 epoch)
+{
+  HrPlan *plan = data;
+  guint64 n = hr_row_plan_count (plan->rows, epoch, cut_places (plan, epoch));
+
+  hr_mutex_lock (&plan->lock);
+  g_hash_table_insert (plan->n_rows, GSIZE_TO_POINTER (epoch + 1), GSIZE_TO_POINTER (n));
+  hr_mutex_unlock (&plan->lock);
+  return n;
+}
+
+gint64
+hr_plan_get_n_rows (HrPlan *plan, guint epoch)
+{
+  gpointer n = NULL;
+  gboolean known;
+
+  hr_mutex_lock (&plan->lock);
+  known =
+      g_hash_table_lookup_extended (plan->n_rows, GSIZE_TO_POINTER ((gsize)epoch + 1), NULL, &n);
+  hr_mutex_unlock (&plan->lock);
+  return known ? (gint64)GPOINTER_TO_SIZE (n) : -1;
+}
+
+/* steps from where this run begins; -1: without end, or too many to say */
+static gint64
+count_row_steps (HrPlan *plan)
+{
+  guint64 world = plan->orders.shard.world, end = plan->rules.epochs, n = (guint64)plan->n_lines;
+  gint64 sum = 0;
+
+  if (plan->orders.limit > 0 && n > 0)
+    end = MIN (end > 0 ? end : G_MAXUINT64, (plan->orders.limit + n - 1) / n);
+  if (n > 0 && (end == 0 || end - MIN (end, plan->epoch) > MAX_COUNTED / n + 1))
+    return -1;
+  /* the first one last: it is what the run begins with */
+  for (guint64 epoch = end; epoch-- > plan->epoch;) {
+    guint64 rows = hr_row_plan_count (plan->rows, epoch, cut_places (plan, epoch));
+    guint64 first = epoch == plan->epoch ? MIN (plan->start, rows) : 0;
+
+    sum += (gint64)((rows - first + world - 1) / world);
+  }
+  return sum;
+}
+
+static void
+begin_rows (HrPlan *plan)
+{
+  gint64 n;
+
+  plan->rows = hr_row_plan_new (plan->sequence, plan->lengths, &plan->orders.rows);
+  plan->cursor.count = count_rows;
+  plan->cursor.count_user = plan;
+  if (plan->orders.next_unit != NULL)
+    return;
+  n = count_row_steps (plan);
+  if (n >= 0)
+    n += plan->orders.first_step;
+  if (plan->orders.row_steps > 0)
+    n = MIN (n >= 0 ? n : G_MAXINT64, (gint64)plan->orders.row_steps);
+  set_n_steps (plan, n);
+}
+
+/* ---- steps that are dealt ---- */
+
 static void
 begin_balance (HrPlan *plan)
 {
@@ -387,6 +538,8 @@ begin_epoch (HrPlan *plan)
                              .user = plan->orders.unit_user };
   if (plan->orders.balance)
     begin_balance (plan);
+  if (plan->orders.rows.window > 0)
+    begin_rows (plan);
   hr_cursor_begin (&plan->cursor, plan->epoch, plan->start);
 }
 
@@ -585,23 +738,57 @@ merge_pieces (HrRead *read, GArray *pieces)
   }
 }
 
-static void
+/* returns its bytes; @wanted says the place, the rest is filled in */
+static guint64
+want_line_of (HrPlan *plan, HrRead *read, GArray *pieces, guint object, guint64 line,
+              HrWanted *wanted)
+{
+  Piece piece = { .extent = { .object = object }, .wanted = read->wanted->len };
+
+  hr_sequence_get_extent (plan->sequence, object, line, &piece.extent.start, &piece.extent.end);
+  wanted->byte = piece.extent.start;
+  wanted->line = hr_line_table_get_line (plan->tables->pdata[object], line);
+  g_array_append_val (read->wanted, *wanted);
+  if (wanted->extent == HR_NO_EXTENT)
+    return 0;
+  g_array_append_val (pieces, piece);
+  return (guint64)(piece.extent.end - piece.extent.start);
+}
+
+static guint64
 want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
 {
   HrWanted wanted = { .place = (gint64)place };
-  Piece piece = { .wanted = read->wanted->len };
   HrMixed at = { .pass = read->epoch, .index = place };
+  guint object;
   guint64 line;
 
   if (plan->mix != NULL)
     hr_mix_locate (plan->mix, read->epoch, place, &at);
-  hr_sequence_locate (plan->sequence, at.pass, at.index, &piece.extent.object, &line);
-  hr_sequence_get_extent (plan->sequence, piece.extent.object, line, &piece.extent.start,
-                          &piece.extent.end);
-  wanted.byte = piece.extent.start;
-  wanted.line = hr_line_table_get_line (plan->tables->pdata[piece.extent.object], line);
-  g_array_append_val (read->wanted, wanted);
-  g_array_append_val (pieces, piece);
+  hr_sequence_locate (plan->sequence, at.pass, at.index, &object, &line);
+  return want_line_of (plan, read, pieces, object, line, &wanted);
+}
+
+/* all lines of a packed row; those that make no sample need not be read */
+static guint64
+want_row (HrPlan *plan, HrRead *read, GArray *pieces, guint64 row)
+{
+  guint64 bytes = 0;
+
+  hr_row_plan_get (plan->rows, read->epoch, cut_places (plan, read->epoch), row, plan->members);
+  for (guint i = 0; i < plan->members->len; i++) {
+    const HrRowMember *member = &g_array_index (plan->members, HrRowMember, i);
+    HrWanted wanted = { .extent = member->hole ? HR_NO_EXTENT : 0,
+                        .place = (gint64)member->place,
+                        .row = { (guint)row, i + 1 == plan->members->len },
+                        .left_out = member->hole,
+                        .dropped = member->dropped,
+                        .kind = member->kind,
+                        .object = member->object };
+
+    bytes += want_line_of (plan, read, pieces, member->object, member->line, &wanted);
+  }
+  return bytes;
 }
 
 static gboolean
@@ -641,16 +828,17 @@ read_known (HrPlan *plan, HrRead **result)
         || (read->wanted->len > 0 && epoch != read->epoch))
       break;
     read->epoch = (guint)epoch;
-    if (next == HR_CURSOR_LINE) {
-      const HrExtent *extent;
-
+    if (next == HR_CURSOR_LINE && plan->rows != NULL) {
+      bytes += want_row (plan, read, pieces, place);
+    } else if (next == HR_CURSOR_LINE) {
       if (pieces->len == 0)
         mark_known (plan, read->epoch, place);
-      want_line (plan, read, pieces, place);
-      extent = &g_array_index (pieces, Piece, pieces->len - 1).extent;
-      bytes += (guint64)(extent->end - extent->start);
+      bytes += want_line (plan, read, pieces, place);
     } else {
       HrWanted pad = { .extent = HR_NO_EXTENT, .place = (gint64)place };
+
+      if (plan->rows != NULL)
+        pad.row = (HrRowMark){ (guint)place, TRUE };
 
       g_array_append_val (read->wanted, pad);
     }

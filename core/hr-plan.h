@@ -1,6 +1,7 @@
 /* hr-plan.h: what to read, and in which order: sources ask, the plan answers. docs/order.md */
 #pragma once
 #include <glib-object.h>
+#include "hr-rows.h"
 
 G_BEGIN_DECLS
 
@@ -103,6 +104,12 @@ typedef struct {
   gint64 byte;  /* … here … */
   gint64 line;  /* … and is this one of the object's, from 1 */
   gint64 place;
+  HrRowMark row;
+  /* HR_NO_EXTENT: there is a line, but it is known that it makes no sample, and why */
+  gboolean left_out;
+  gboolean dropped; /* by a policy, not for an error */
+  gint kind;        /* HrDataError, -1: nobody said */
+  guint object;
 } HrWanted;
 
 typedef enum {
@@ -183,8 +190,8 @@ void hr_plan_mark (HrPlan *plan, const HrRead *read, gint64 byte);
 /**
  * hr_plan_place:
  * @n: lines of the read that were found, behind those of earlier calls
- * @placed: (element-type HrPlaced): those that are ours, in the order in which they are given on; and
- *   those, anybody's, that a run that goes on has to read again
+ * @placed: (element-type HrPlaced): those that are ours, in the order in which they are given on;
+ * and those, anybody's, that a run that goes on has to read again
  *
  * For HR_READ_STREAM, again and again, and HR_READ_GROUP, once. FALSE: no further line of the read
  * is wanted.

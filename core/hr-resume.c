@@ -337,13 +337,18 @@ set_start (HrRun *source, JsonObject *root, GError **error)
 {
   JsonObject *then = get_data (source, root);
   HrShard *shard = &source->orders.shard;
-  gint64 size = (gint64)hr_shard_step_size (shard);
+  gboolean rows = source->orders.rows.window > 0;
+  gint64 size = rows ? 1 : (gint64)hr_shard_step_size (shard); /* of what `step` counts */
   gint64 was = get_int (root, "samples_per_step");
+  const char *sum = get_string (root, "lengths");
   JsonNode *drop_last = member (root, "drop_last");
 
   if (then == NULL)
     return bad_document (error, "\"data\" does not say of which data");
-  if (was != size)
+  if ((was == 0) != rows)
+    return differs (error, rows ? "packed rows were not numbered, and are now (scan=lengths)"
+                                : "packed rows were numbered (scan=lengths), and are not now");
+  if (was != size && !rows)
     return differs (error,
                     "a step had %" G_GINT64_FORMAT " samples of all ranks together and has "
                     "%" G_GINT64_FORMAT ": world x size must stay what it was",
@@ -362,6 +367,8 @@ set_start (HrRun *source, JsonObject *root, GError **error)
                                  .first = MAX (get_int (then, "first"), 0) };
   source->orders.check_data = check_data;
   source->orders.check_user = source;
+  if (sum != NULL && (rows || source->orders.balance))
+    source->orders.lengths_sum = g_ascii_strtoull (sum, NULL, 16);
   return TRUE;
 }
 
@@ -377,7 +384,8 @@ set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
 
-    if (!hr_packer_is (run))
+    if (!hr_packer_is (run)
+        || run->numbered_rows) /* whose place is any rank's, behind a whole row */
       continue;
     if (get_int (root, "rank") != (gint64)pipeline->settings.rank)
       return differs (error,

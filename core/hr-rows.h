@@ -4,6 +4,12 @@
 
 G_BEGIN_DECLS
 
+/* where packed rows are numbered beforehand: whose a sample is, and whether it is the last of it */
+typedef struct {
+  guint number; /* of the epoch */
+  gboolean end;
+} HrRowMark;
+
 /**
  * HrRow:
  * @uri: the object the line is of
@@ -14,6 +20,7 @@ G_BEGIN_DECLS
  * @byte: offset of its first byte in the object
  * @line: its number there, the first is 1; -1 unknown
  * @place: in the order of its epoch (docs/order.md)
+ * @row: the packed row that its sample is for
  */
 typedef struct {
   GRefString *uri;
@@ -24,6 +31,7 @@ typedef struct {
   gint64 byte;
   gint64 line;
   gint64 place;
+  HrRowMark row;
 } HrRow;
 
 /**

@@ -4,7 +4,8 @@
 
 /* rows[b]: how many the first b blocks made */
 typedef struct {
-  guint block;
+  guint block;  /* samples of each, or … */
+  GArray *ends; /* … gint64: where each ends, as far as that has been told; NULL: `block` counts */
   GArray *rows; /* gint64 */
 } Packer;
 
@@ -28,8 +29,11 @@ typedef struct {
 static void
 packer_free (gpointer data)
 {
-  g_array_unref (((Packer *)data)->rows);
-  g_free (data);
+  Packer *packer = data;
+
+  g_clear_pointer (&packer->ends, g_array_unref);
+  g_array_unref (packer->rows);
+  g_free (packer);
 }
 
 struct _HrSteps {
@@ -91,6 +95,17 @@ blocks_for (const Packer *packer, gint64 n)
   return low;
 }
 
+/* the samples of the first @n blocks; as long as the last of them is open, all that come */
+static gint64
+block_end (const Packer *packer, gint64 n)
+{
+  if (packer->ends == NULL)
+    return n * packer->block;
+  if (n == 0)
+    return 0;
+  return n <= packer->ends->len ? g_array_index (packer->ends, gint64, n - 1) : G_MAXINT64;
+}
+
 /* its steps are a packer's rows */
 static gboolean
 takes_rows (const Sink *sink)
@@ -106,7 +121,8 @@ released_by (const Sink *sink)
   if (takes_rows (sink) && sink->asked >= G_MAXINT32)
     return G_MAXINT64;
   if (takes_rows (sink))
-    return blocks_for (sink->packer, sink->asked + 1 + (gint64)sink->ahead) * sink->packer->block;
+    return block_end (sink->packer,
+                      blocks_for (sink->packer, sink->asked + 1 + (gint64)sink->ahead));
   return (sink->asked + 1 + (gint64)sink->ahead) * sink->group;
 }
 
@@ -130,7 +146,8 @@ compute_in_hand (HrSteps *steps)
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
 
     if (takes_rows (sink) && sink->delivered < G_MAXINT32)
-      in_hand = MIN (in_hand, blocks_for (sink->packer, sink->delivered + 1) * sink->packer->block);
+      in_hand =
+          MIN (in_hand, block_end (sink->packer, blocks_for (sink->packer, sink->delivered + 1)));
     else if (!takes_rows (sink))
       in_hand = MIN (in_hand, (sink->delivered + 1) * (gint64)sink->group);
   }
@@ -159,6 +176,32 @@ hr_steps_add_packer (HrSteps *steps, guint block)
   g_array_append_val (packer->rows, none);
   g_ptr_array_add (steps->packers, packer);
   return steps->packers->len - 1;
+}
+
+void
+hr_steps_mark_blocks (HrSteps *steps)
+{
+  for (guint i = 0; i < steps->packers->len; i++)
+    ((Packer *)g_ptr_array_index (steps->packers, i))->ends =
+        g_array_new (FALSE, FALSE, sizeof (gint64));
+}
+
+/* What was open has an end now: less is released, to nobody but the one who has just told. */
+void
+hr_steps_end_block (HrSteps *steps, gint64 end)
+{
+  hr_mutex_lock (&steps->lock);
+  hr_mutex_lock (&steps->leaf);
+  for (guint i = 0; i < steps->packers->len; i++) {
+    Packer *packer = g_ptr_array_index (steps->packers, i);
+
+    if (packer->ends != NULL)
+      g_array_append_val (packer->ends, end);
+  }
+  steps->in_hand = compute_in_hand (steps);
+  hr_mutex_unlock (&steps->leaf);
+  __atomic_store_n (&steps->released, compute_released (steps), __ATOMIC_RELAXED);
+  hr_mutex_unlock (&steps->lock);
 }
 
 void
@@ -306,6 +349,30 @@ hr_steps_wake (HrSteps *steps)
   hr_mutex_unlock (&steps->lock);
 }
 
+/* the end of the block that the sample is of */
+static gint64
+get_block_end (HrSteps *steps, const Packer *packer, gint64 sample)
+{
+  gint64 end = G_MAXINT64;
+  guint low = 0, high;
+
+  if (packer->ends == NULL)
+    return (sample / packer->block + 1) * packer->block;
+  hr_mutex_lock (&steps->leaf);
+  for (high = packer->ends->len; low < high;) {
+    guint middle = (low + high) / 2;
+
+    if (g_array_index (packer->ends, gint64, middle) > sample)
+      high = middle;
+    else
+      low = middle + 1;
+  }
+  if (low < packer->ends->len)
+    end = g_array_index (packer->ends, gint64, low);
+  hr_mutex_unlock (&steps->leaf);
+  return end;
+}
+
 /* What is in hand ends at a multiple of some sink's group or block, always. */
 gint64
 hr_steps_get_end (HrSteps *steps, gint64 sample)
@@ -316,9 +383,10 @@ hr_steps_get_end (HrSteps *steps, gint64 sample)
     return 0;
   for (guint i = 0; i < steps->sinks->len; i++) {
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
-    gint64 size = sink->packer != NULL ? sink->packer->block : sink->group;
+    gint64 size = sink->group;
 
-    end = MIN (end, (sample / size + 1) * size);
+    end = MIN (end, sink->packer != NULL ? get_block_end (steps, sink->packer, sample)
+                                         : (sample / size + 1) * size);
   }
   return end;
 }
@@ -348,7 +416,7 @@ row_in_hand (const HrSteps *steps, const Packer *packer, gint64 row)
       taken = MIN (taken, sink->delivered);
   }
   return (row <= taken || hr_wrong (HR_WRONG_BLOCK_OF_ROWS))
-         && (blocks_for (packer, row + 1) - 1) * packer->block < steps->in_hand;
+         && block_end (packer, blocks_for (packer, row + 1) - 1) < steps->in_hand;
 }
 
 /* Of a segment that has let n buffers go, the (in hand - n) lowest of those that are still in it:

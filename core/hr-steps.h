@@ -20,6 +20,11 @@ void hr_steps_free (HrSteps *steps);
 guint hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead);
 /* an element that makes rows of whole blocks of @block samples each; returns the packer */
 guint hr_steps_add_packer (HrSteps *steps, guint block);
+/* before the run: blocks have no size; who stamps samples tells where each ends, and each is a row
+ */
+void hr_steps_mark_blocks (HrSteps *steps);
+/* those below @end that are in no block yet are one; before the next of them is asked for */
+void hr_steps_end_block (HrSteps *steps, gint64 end);
 /* the sink's steps are the packer's rows */
 void hr_steps_set_packer (HrSteps *steps, guint sink, guint packer);
 /* the packer's next block is made: that many rows. TRUE: what is in hand has changed */
@@ -51,7 +56,8 @@ gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *close
 void hr_steps_wake (HrSteps *steps);
 
 /* The first sample that comes into hand later than @sample: those below it and @sample come
- * together. Where sinks have steps of different size their least common pieces count. No lock. */
+ * together. Where sinks have steps of different size their least common pieces count. Locks at most
+ * a leaf. */
 gint64 hr_steps_get_end (HrSteps *steps, gint64 sample);
 
 /* TRUE: a sample of the step in hand, or behind a packer its row. For the gate: locks only a leaf

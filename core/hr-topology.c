@@ -183,13 +183,15 @@ bound_rows (HrPipeline *pipeline, HrRun *source, GError **error)
   if (!packed)
     return TRUE;
   source->orders.steps = 0;
-  if (settings->world == 1 || (settings->steps > 0 && settings->epochs == 0))
+  if (settings->world == 1 || (settings->steps > 0 && settings->epochs == 0)
+      || source->orders.rows.window > 0)
     return TRUE;
-  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "packed rows for world=%" G_GUINT64_FORMAT
-               ": the blocks of each rank make another number of rows, so an epoch is not over for "
-               "all at the same step; say steps=N epochs=0",
-               settings->world);
+  g_set_error (
+      error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+      "packed rows for world=%" G_GUINT64_FORMAT
+      ": the blocks of each rank make another number of rows, so an epoch is not over for "
+      "all at the same step; say steps=N epochs=0, or scan=lengths, which numbers rows beforehand",
+      settings->world);
   return FALSE;
 }
 
@@ -291,6 +293,41 @@ give_scan (HrPipeline *pipeline, HrElement *source, GError **error)
   return run->front != NULL;
 }
 
+/* with lengths all rows are known beforehand: these are what is numbered, and what ranks share */
+static gboolean
+give_rows (HrPipeline *pipeline, HrRun *source, GError **error)
+{
+  HrRun *packer = NULL;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *element = pipeline->elements->pdata[i];
+
+    if (hr_packer_is (element->run) && element->def->row_limits != NULL)
+      packer = element->run;
+  }
+  if (!source->orders.lengths || packer == NULL)
+    return TRUE;
+  for (HrElement *element = source->element; element != packer->element;
+       element = ((HrLink *)element->outputs->pdata[0])->to)
+    if (element->outputs->len != 1 || element->inputs->len > 1 || !element->common.ordered) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "scan=lengths with packed rows: %s \"%s\" stands before %s: rows are made up "
+                   "beforehand, so each sample must come, in its order: no tee, join or "
+                   "ordered=false there",
+                   element->def->name, element->common.name, packer->def->name);
+      return FALSE;
+    }
+  source->orders.rows.window = packer->def->block (packer->self);
+  packer->def->row_limits (packer->self, &source->orders.rows.max_tokens,
+                           &source->orders.rows.max_image_tokens);
+  source->orders.row_steps = pipeline->settings.steps;
+  source->orders.first_step = pipeline->first_step;
+  source->orders.shard.group = 1;
+  packer->numbered_rows = TRUE;
+  hr_steps_mark_blocks (pipeline->steps);
+  return TRUE;
+}
+
 static gboolean
 fail_balance (const char *why, GError **error)
 {
@@ -359,7 +396,7 @@ give_orders (HrPipeline *pipeline, GError **error)
       return FALSE;
     run->orders.shard.group = 1;
     find_step (element, &run->orders.shard);
-    if (!give_balance (pipeline, run, error))
+    if (!give_rows (pipeline, run, error) || !give_balance (pipeline, run, error))
       return FALSE;
     run->numbers->planned = TRUE;
     if (settings->requests) {

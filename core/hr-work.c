@@ -89,6 +89,7 @@ place_outputs (HrOut *out, const HrRows *rows, guint epoch)
 
     buffer->epoch = epoch;
     buffer->place = hr_rows_get (rows, i)->place;
+    hr_buffer_mark_row (buffer, &hr_rows_get (rows, i)->row);
     out->buffers[out->first + i] = buffer;
   }
 }
@@ -229,7 +230,8 @@ hr_work_finish (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrOut *out = worker->out;
-  HrBuffer like = { .sample = out->sample, .place = -1 }; /* of the last input: what it held back is not later */
+  HrBuffer like = { .sample = out->sample,
+                    .place = -1 }; /* of the last input: what it held back is not later */
   GError *error = NULL, *hole = NULL;
 
   if (run->def->finish == NULL || hr_run_is_closed (run))

@@ -174,6 +174,27 @@ add_to_batch (const Batch *self, State *state, HrBuffer *in, HrOut *out, GError 
 
 /* ---- packed ---- */
 
+/* where rows are numbered, a block is one, whatever has become of its samples */
+static gboolean
+make_one_row (const Batch *self, State *state, GPtrArray *rows, HrOut *out, GError **error)
+{
+  HrBuffer *row;
+
+  if (rows->len == 1)
+    return TRUE;
+  if (rows->len > 1) {
+    g_set_error_literal (
+        error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+        "the samples of a row do not fit into it: they are not what they were when "
+        "their lengths were found out");
+    return FALSE;
+  }
+  row = hr_rows_make_padding (&state->form, (gint64)self->pad_id, out, error);
+  if (row != NULL)
+    g_ptr_array_add (rows, row);
+  return row != NULL;
+}
+
 static gboolean
 pack_block (const Batch *self, State *state, HrOut *out, GError **error)
 {
@@ -182,7 +203,8 @@ pack_block (const Batch *self, State *state, HrOut *out, GError **error)
   g_autoptr (GPtrArray) rows = hr_rows_make (block, &limits, &state->form, out, error);
   gint64 tokens = state->tokens;
 
-  if (rows == NULL)
+  if (rows == NULL
+      || (hr_out_has_numbered_rows (out) && !make_one_row (self, state, rows, out, error)))
     return FALSE;
   for (guint i = 0; i < rows->len; i++) {
     tokens += hr_tensor_get_dim (hr_buffer_get_tensor (rows->pdata[i], "input_ids"), 1);
@@ -196,10 +218,14 @@ pack_block (const Batch *self, State *state, HrOut *out, GError **error)
 static gboolean
 add_to_block (const Batch *self, State *state, HrBuffer *in, HrOut *out, GError **error)
 {
+  gboolean ends = (in->flags & HR_BUFFER_BLOCK_END) != 0;
+
   if (state->block == NULL)
     state->block = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
   g_ptr_array_add (state->block, in);
-  return state->block->len < self->pack_window || pack_block (self, state, out, error);
+  if (hr_out_has_numbered_rows (out) ? !ends : state->block->len < self->pack_window)
+    return TRUE;
+  return pack_block (self, state, out, error);
 }
 
 /* ---- the element ---- */
@@ -258,6 +284,15 @@ batch_block (gconstpointer data)
   const Batch *self = data;
 
   return self->mode == MODE_PACKED ? (guint)self->pack_window : 0;
+}
+
+static void
+batch_row_limits (gconstpointer data, gint64 *tokens, gint64 *image_tokens)
+{
+  const Batch *self = data;
+
+  *tokens = (gint64)self->max_tokens;
+  *image_tokens = (gint64)self->max_image_tokens;
 }
 
 static void
@@ -322,4 +357,5 @@ HR_ELEMENT (
     .gives = "batch", .props = props, .shared_size = sizeof (State), .light = TRUE,
     .takes_holes = TRUE, .check_place = batch_check_place, .needs_of = batch_needs_of,
     .start = batch_start, .process = batch_process, .finish = batch_finish, .stop = batch_stop,
-    .group = batch_group, .drop_last = batch_drop_last, .block = batch_block, .metrics = batch_metrics)
+    .group = batch_group, .drop_last = batch_drop_last, .block = batch_block,
+    .row_limits = batch_row_limits, .metrics = batch_metrics)

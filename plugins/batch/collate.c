@@ -102,11 +102,10 @@ hr_collate_padded (HrBuffer *batch, const HrTokenForm *form, guint rows, gint64 
   return TRUE;
 }
 
-/* where samples begin, and the longest */
-static gint64
-set_borders (HrBuffer *row)
+gint64
+hr_collate_set_borders (HrBuffer *row, gint64 padding)
 {
-  guint n = hr_buffer_get_n_members (row);
+  guint n_members = hr_buffer_get_n_members (row), n = n_members + (padding > 0);
   HrMemory *borders = hr_memory_new ((n + 1) * sizeof (gint32)),
            *most = hr_memory_new (sizeof (gint32));
   gint32 *cu = (gint32 *)(gpointer)borders->data, longest = 0;
@@ -114,7 +113,8 @@ set_borders (HrBuffer *row)
 
   cu[0] = 0;
   for (guint i = 0; i < n; i++) {
-    cu[i + 1] = cu[i] + (gint32)hr_tokens_count (hr_buffer_get_member (row, i));
+    cu[i + 1] =
+        cu[i] + (gint32)(i < n_members ? hr_tokens_count (hr_buffer_get_member (row, i)) : padding);
     longest = MAX (longest, cu[i + 1] - cu[i]);
   }
   length = cu[n];
@@ -129,7 +129,7 @@ set_borders (HrBuffer *row)
 gboolean
 hr_collate_packed (HrBuffer *row, const HrTokenForm *form, HrOut *out, GError **error)
 {
-  gint64 length = set_borders (row);
+  gint64 length = hr_collate_set_borders (row, 0);
 
   for (guint field = 0; field < HR_N_TOKEN_FIELDS; field++) {
     Target target;

@@ -24,6 +24,10 @@ extern const char *const hr_collate_fields[];
 gboolean hr_collate_padded (HrBuffer *batch, const HrTokenForm *form, guint rows, gint64 length,
                             gint64 pad_id, HrOut *out, GError **error);
 
+/* sets cu_seqlens: where the members begin, and behind them @padding tokens, if any; max_length_q
+ * and max_length_k: the longest. Returns: tokens in all */
+gint64 hr_collate_set_borders (HrBuffer *row, gint64 padding);
+
 /**
  * hr_collate_packed:
  * @row: has its members, none of them skipped; gets the tensors

@@ -2,7 +2,7 @@
 #include "rows.h"
 #include "collate.h"
 #include "columns.h"
-#include "pack.h"
+#include "hr-pack.h"
 
 static void
 drop (HrBuffer *sample, const HrPackSize *size, const HrRowLimits *limits, HrOut *out)
@@ -88,4 +88,19 @@ hr_rows_make (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, Hr
   if (n_rows > 0)
     ((HrBuffer *)rows->pdata[n_rows - 1])->flags |= end;
   return g_steal_pointer (&rows);
+}
+
+HrBuffer *
+hr_rows_make_padding (const HrTokenForm *form, gint64 pad_id, HrOut *out, GError **error)
+{
+  g_autoptr (HrBuffer) row = hr_buffer_new ();
+
+  row->flags |= HR_BUFFER_BATCH;
+  if (!hr_collate_padded (row, form, 1, 1, pad_id, out, error)
+      || !hr_collate_images (row, 1, out, error))
+    return NULL;
+  hr_buffer_remove (row, "attention_mask"); /* rows have none */
+  hr_collate_set_borders (row, 1);
+  hr_columns_set (row, TRUE, 1, hr_collate_fields);
+  return g_steal_pointer (&row);
 }

@@ -26,4 +26,8 @@ typedef struct {
 GPtrArray *hr_rows_make (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, HrOut *out,
                          GError **error);
 
+/* a row in which no sample is left: one token of padding, labels -100, and no images. NULL with the
+ * error of hr_out_alloc(). (transfer full) */
+HrBuffer *hr_rows_make_padding (const HrTokenForm *form, gint64 pad_id, HrOut *out, GError **error);
+
 G_END_DECLS

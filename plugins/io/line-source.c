@@ -101,6 +101,7 @@ place_lines (HrLineSource *source, HrRead *read)
   g_autoptr (GArray) placed = g_array_new (FALSE, FALSE, sizeof (HrPlaced));
   gboolean more =
       hr_plan_place (get_plan (source), read, found_lines_get_length (source->found), placed);
+  static const HrRowMark none = { 0, FALSE };
   guint64 n_again = 0, again_bytes = 0;
 
   for (guint i = 0; i < placed->len; i++) {
@@ -113,7 +114,7 @@ place_lines (HrLineSource *source, HrRead *read)
       again_bytes += (guint64)line->bytes;
       continue;
     }
-    row_queue_add (source->ready, line, read->epoch, one->place);
+    row_queue_add (source->ready, line, read->epoch, one->place, &none);
   }
   hr_plan_count_again (get_plan (source), n_again, again_bytes);
   row_queue_set_complete (source->ready, hr_plan_get_complete (get_plan (source)));
@@ -204,6 +205,23 @@ read_group (HrLineSource *source, HrRead *read, GError **error)
   return TRUE;
 }
 
+static void
+add_hole (HrLineSource *source, HrRead *read, const HrWanted *wanted)
+{
+  GRefString *root;
+
+  if (!wanted->left_out) {
+    row_queue_add_padding (source->ready, read->epoch, wanted);
+    return;
+  }
+  root = g_ref_string_new (source->options.root);
+  row_queue_add_left_out (
+      source->ready, read->epoch, wanted,
+      hr_origin_new (hr_plan_get_object (get_plan (source), wanted->object)->uri, root,
+                     wanted->byte, -1, wanted->line));
+  g_ref_string_release (root);
+}
+
 static gboolean
 pick_lines (HrLineSource *source, HrRead *read, GError **error)
 {
@@ -213,7 +231,7 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
     FoundLine numbered;
 
     if (wanted->extent == HR_NO_EXTENT) {
-      row_queue_add_padding (source->ready, read->epoch, wanted->place);
+      add_hole (source, read, wanted);
       continue;
     }
     line = found_lines_find (source->found, wanted->extent, wanted->byte);
@@ -228,7 +246,7 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
     }
     numbered = *line; /* who begins inside an object cannot count its lines */
     numbered.line = wanted->line;
-    row_queue_add (source->ready, &numbered, read->epoch, wanted->place);
+    row_queue_add (source->ready, &numbered, read->epoch, wanted->place, &wanted->row);
   }
   row_queue_set_complete (source->ready, G_MAXINT64);
   return TRUE;
@@ -260,8 +278,7 @@ read_padding (HrLineSource *source, HrRead *read)
 {
   row_queue_cut (source->ready, read->complete);
   for (guint i = 0; i < read->wanted->len; i++)
-    row_queue_add_padding (source->ready, read->epoch,
-                           g_array_index (read->wanted, HrWanted, i).place);
+    row_queue_add_padding (source->ready, read->epoch, &g_array_index (read->wanted, HrWanted, i));
   row_queue_set_complete (source->ready, G_MAXINT64);
   end_read (source);
 }

@@ -12,6 +12,9 @@ typedef struct {
   FoundLine line; /* with a reference of its block; that is NULL for padding */
   guint epoch;
   gint64 place;
+  HrRowMark row;
+  HrOrigin *left_out; /* not NULL: there is a line, but it makes no sample: */
+  HrWanted why;
 } Row;
 
 struct _RowQueue {
@@ -25,6 +28,7 @@ static void
 row_clear (gpointer row)
 {
   g_clear_pointer (&((Row *)row)->line.block, hr_buffer_unref);
+  g_clear_pointer (&((Row *)row)->left_out, hr_origin_unref);
 }
 
 RowQueue *
@@ -56,17 +60,26 @@ row_queue_cut (RowQueue *queue, gint64 place)
 }
 
 void
-row_queue_add_padding (RowQueue *queue, guint epoch, gint64 place)
+row_queue_add_padding (RowQueue *queue, guint epoch, const HrWanted *wanted)
 {
-  Row row = { .epoch = epoch, .place = place };
+  Row row = { .epoch = epoch, .place = wanted->place, .row = wanted->row };
 
   g_array_append_val (queue->rows, row);
 }
 
 void
-row_queue_add (RowQueue *queue, const FoundLine *line, guint epoch, gint64 place)
+row_queue_add_left_out (RowQueue *queue, guint epoch, const HrWanted *wanted, HrOrigin *origin)
 {
-  Row row = { *line, epoch, place };
+  Row row = { .epoch = epoch, .place = wanted->place, .left_out = origin, .why = *wanted };
+
+  g_array_append_val (queue->rows, row);
+}
+
+void
+row_queue_add (RowQueue *queue, const FoundLine *line, guint epoch, gint64 place,
+               const HrRowMark *mark)
+{
+  Row row = { *line, epoch, place, *mark, NULL, { 0 } };
 
   hr_buffer_ref (row.line.block);
   g_array_append_val (queue->rows, row);
@@ -131,7 +144,8 @@ add_row (HrRows *rows, const Row *row, gsize offset, gsize length)
                 .bytes = row->line.bytes,
                 .byte = row->line.byte,
                 .line = row->line.line,
-                .place = row->place };
+                .place = row->place,
+                .row = row->row };
 
   hr_rows_add (rows, &one);
 }
@@ -161,6 +175,7 @@ drop (RowQueue *queue, guint n)
     Row *row = &g_array_index (queue->rows, Row, i);
 
     g_clear_pointer (&row->line.block, hr_buffer_unref);
+    g_clear_pointer (&row->left_out, hr_origin_unref);
   }
   queue->first += n;
   if (queue->first == queue->rows->len) {
@@ -178,7 +193,10 @@ give_padding (RowQueue *queue, HrOut *out)
   while (may_give (queue, queue->first) && get (queue, queue->first)->line.block == NULL) {
     const Row *row = get (queue, queue->first);
 
-    hr_out_pad (out, row->epoch, row->place);
+    if (row->left_out != NULL)
+      hr_out_leave_out (out, row->epoch, hr_origin_ref (row->left_out), &row->why);
+    else
+      hr_out_pad (out, row->epoch, row->place, &row->row);
     drop (queue, 1);
   }
 }

@@ -11,9 +11,13 @@ typedef struct _RowQueue RowQueue;
 RowQueue *row_queue_new (gsize block_bytes);
 void row_queue_free (RowQueue *queue);
 /* behind those that are there; keeps a reference of the line's block */
-void row_queue_add (RowQueue *queue, const FoundLine *line, guint epoch, gint64 place);
+void row_queue_add (RowQueue *queue, const FoundLine *line, guint epoch, gint64 place,
+                    const HrRowMark *mark);
 /* a place without a line: a hole is given on */
-void row_queue_add_padding (RowQueue *queue, guint epoch, gint64 place);
+void row_queue_add_padding (RowQueue *queue, guint epoch, const HrWanted *wanted);
+/* … and with one that is known to make no sample; takes @origin */
+void row_queue_add_left_out (RowQueue *queue, guint epoch, const HrWanted *wanted,
+                             HrOrigin *origin);
 /* rows at this place and behind it may not be given on yet */
 void row_queue_set_complete (RowQueue *queue, gint64 place);
 gboolean row_queue_can_give (const RowQueue *queue);

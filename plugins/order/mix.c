@@ -166,7 +166,7 @@ take_row (State *state, Member *member, const HrMixPlace *place, GError **error)
   line.bytes = row->bytes;
   line.byte = row->byte;
   line.line = row->line;
-  row_queue_add (state->ready, &line, place->epoch, place->place);
+  row_queue_add (state->ready, &line, place->epoch, place->place, &(HrRowMark){ 0 });
   if (++member->next == hr_rows_get_length (rows))
     g_clear_pointer (&member->block, hr_buffer_unref);
   return TRUE;
@@ -190,7 +190,7 @@ collect (State *state, HrOut *out, guint *input, GError **error)
       return HR_FLOW_MORE;
     }
     if (place.input == HR_NO_INPUT) {
-      row_queue_add_padding (state->ready, place.epoch, place.place);
+      row_queue_add_padding (state->ready, place.epoch, &(HrWanted){ .place = place.place });
       hr_out_advance_place (out);
       continue;
     }

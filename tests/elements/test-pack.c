@@ -1,6 +1,6 @@
-/* pack.c: which samples of a block share a row, and how full rows are */
+/* hr-pack.c: which samples of a block share a row, and how full rows are */
 #include <math.h>
-#include "pack.h"
+#include "hr-pack.h"
 
 static void
 check_packing (const HrPackSize *sizes, guint n, gint64 most, gint64 most_images)

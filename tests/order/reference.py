@@ -83,3 +83,28 @@ def deal(costs, world, size):
         ranks[rank].append(i)
         loads[rank] += costs[i]
     return [sorted(rank) for rank in ranks]
+
+
+def pack(sizes, max_tokens, max_images=0):
+    """The row of each sample of a block; sizes: (tokens, tokens of images)."""
+    left, row = [], {}
+    for i in sorted(range(len(sizes)), key=lambda i: (-sizes[i][0], i)):
+        fits = [r for r, (t, m) in enumerate(left) if t >= sizes[i][0] and (not max_images or m >= sizes[i][1])]
+        r = min(fits, key=lambda r: left[r][0]) if fits else len(left)
+        left[r:r + 1] = [(a - b for a, b in zip(left[r] if fits else (max_tokens, max_images), sizes[i]))]
+        left[r] = tuple(left[r])
+        row[i] = r
+    names = {}
+    return [names.setdefault(row[i], len(names)) for i in range(len(sizes))]
+
+
+def rows(places, sizes, window, max_tokens, max_images=0):
+    """Packed rows of an epoch, its places as order() gives them: of each row the numbers of its places. sizes: (tokens,
+    tokens of images) of a line, None: it makes no sample. Those that make none, or are in no row, are left out."""
+    result = []
+    for first in range(0, len(places), window):
+        good = [(p, sizes[places[p]]) for p in range(first, min(first + window, len(places))) if sizes[places[p]]]
+        good = [(p, s) for p, s in good if s[0] <= max_tokens and (not max_images or s[1] <= max_images)]
+        of = pack([s for _, s in good], max_tokens, max_images)
+        result += [[p for (p, _), r in zip(good, of) if r == row] for row in range(max(of, default=-1) + 1)]
+    return result

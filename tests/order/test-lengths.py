@@ -5,6 +5,7 @@ usage: test-lengths.py ORDER_RUN HR_LAUNCH [n=ROUNDS] [seed=FIRST]: seed=N n=1 r
 """
 import json
 import os
+import pathlib
 import random
 import signal
 import struct
@@ -154,6 +155,14 @@ class Costs:
             tokens += 2 + pixels // 1024
         return None if self.limit and tokens > self.limit else (tokens, pixels)
 
+    def is_json(self, line):
+        key, byte = line
+        try:
+            json.loads(self.data.objects[key][byte:].split(b"\n")[0].removeprefix(b"\xef\xbb\xbf"))
+        except json.JSONDecodeError:
+            return False
+        return True
+
     def chain(self, rules, batch, rng=random):
         return (f"filesrc location={self.data.folder} {show(rules)} ! jsonlparse workers={rng.choice([1, 3])} ! imagefetch ! "
                 f"tokenize tokenizer={self.data.folder}/tokenizer.json {f'max-length={self.limit} ' if self.limit else ''}"
@@ -221,6 +230,205 @@ def test_balance(runner):
         except Exception:
             print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
             raise
+
+
+class Rows:
+    """A stream of packed rows whose lengths are known, and what it must be."""
+
+    def __init__(self, runners, seed):
+        self.rng, self.runners = random.Random(seed), runners
+        self.costs = Costs(self.rng)
+        data = self.costs.data
+        self.rules, self.run = random_rules(self.rng, sum(map(len, data.objects.values())))
+        self.run.pop("world")
+        self.limits = {"pack_window": self.rng.choice([1, 2, 5, 16, 512]), "max_tokens": self.rng.choice([100, 250, 600, 2000]),
+                       **self.rng.choice([{}, {}, {"max_image_tokens": 500}])}
+        self.sizes = {line: size and (size[0], size[1] // 1024) for line, size in self.costs.sizes.items()}
+        self.cache, self.digests, self.epochs = tempfile.TemporaryDirectory(), {}, {}
+
+    def close(self):
+        self.cache.cleanup()
+        self.costs.data.remove()
+
+    def order(self, epoch, bounded=True):
+        if (epoch, bounded) not in self.epochs:
+            places = reference.order(self.costs.data.objects, epoch, **self.rules)
+            if bounded and "limit" in self.run:
+                places = places[:max(self.run["limit"] - epoch * len(places), 0)]
+            made = reference.rows(places, self.sizes, self.limits["pack_window"], self.limits["max_tokens"],
+                                  self.limits.get("max_image_tokens", 0))
+            self.epochs[epoch, bounded] = places, made
+        return self.epochs[epoch, bounded]
+
+    def members(self, epoch, row, bounded=True):
+        places, made = self.order(epoch, bounded)
+        return [[*places[p], p, False] for p in made[row]] if row < len(made) else []
+
+    def steps(self, world, rank, at, taken):
+        """From that position on: (epoch, row, members, position behind it)."""
+        epoch, first = at
+        while not self.run["epochs"] or epoch < self.run["epochs"]:
+            n = len(self.order(epoch)[1])
+            if n == 0:
+                return
+            for row in range(first, n, world):
+                if self.run.get("steps") == taken:
+                    return
+                taken += 1
+                behind = (epoch, row + world) if row + world < n else (epoch + 1, 0)
+                yield epoch, row + rank, self.members(epoch, row + rank), behind
+            epoch, first = epoch + 1, 0
+
+    def text(self, more, scan="scan=lengths"):
+        rng = self.rng
+        free = {"serial": rng.random() < 0.2, "cpus": rng.choice([1, 2, 5]), "memory": rng.choice(["2GiB", "2GiB", "1"])}
+        return (f"on-error=skip {scan} {show(free)} {show(more)} "
+                f"{self.costs.chain(self.rules, f'batch mode=packed {show(self.limits)}', rng)}")
+
+    def ask(self, text, **request):
+        answer = rng_choice(self).run(text, environment={"HR_PLAN_CACHE": self.cache.name}, **request)
+        assert answer["error"] is None, f"{answer['error']}\n{text}"
+        for step in answer["steps"]:
+            for key, byte, _, _, digest in step[4]:
+                assert self.digests.setdefault((key, byte), digest) == digest
+        return answer
+
+    def check_nothing(self):
+        """TRUE: no line makes a sample that fits into a row; an error says so, if there are lines."""
+        places, made = self.order(0, False)
+        if made or not places:
+            return not places
+        answer = self.runners[0].run(self.text(self.run), environment={"HR_PLAN_CACHE": self.cache.name})
+        assert "no packed row can be made" in (answer["error"] or ""), answer["error"]
+        return True
+
+    def check_legs(self):
+        rng, at, taken, resume = self.rng, (0, 0), 0, None
+        for _ in range(3):
+            world = rng.choice([1, 1, 2, 3, 5])
+            rank = rng.randrange(world)
+            wanted = list(self.steps(world, rank, at, taken))
+            mark = rng.randrange(1, len(wanted) + 1) if wanted else 0
+            text = self.text({**self.run, "world": world, "rank": rank})
+            answer = self.ask(text, resume=resume, mark=mark)
+            got = [(s[0], s[1], got_members(s)) for s in answer["steps"]]
+            assert got == [w[:3] for w in wanted], f"{got}\nnot {[w[:3] for w in wanted]}\nfrom {at}: {text}"
+            assert answer["n_steps"] == taken + len(wanted), f"{answer['n_steps']} steps, not {taken} + {len(wanted)}: {text}"
+            if mark:
+                resume, at, taken = answer["checkpoint"], wanted[mark - 1][3], taken + mark
+
+    def check_counts(self):
+        """All ranks together skip and drop each line once."""
+        rng, world = self.rng, self.rng.choice([1, 2, 3])
+        run = {"epochs": 1, "world": world}
+        answers = [self.ask(self.text({**run, "rank": r})) for r in range(world)]
+        skipped = sum(not self.costs.is_json(line) for line in self.costs.bad)
+        assert sum(a["skipped"] for a in answers) == skipped, f"{[a['skipped'] for a in answers]}, not {skipped}"
+        seen = [m[:2] for a in answers for s in a["steps"] for m in s[4]]
+        wanted = [list(self.order(0, False)[0][p]) for row in self.order(0, False)[1] for p in row]
+        assert sorted(seen) == sorted(wanted)
+
+    def check_requests(self):
+        rng, rows = self.rng, [(e, r) for e in range(2) for r in range(len(self.order(e, False)[1]) + 2)]
+        asked = rng.choices(rows, k=6)
+        answer = self.ask(self.text({"requests": True, "world": rng.choice([1, 4])}), requests=asked)
+        got = [(s[0], s[1], got_members(s)) for s in answer["steps"]]
+        assert got == [(e, r, self.members(e, r, False)) for e, r in asked], got
+
+    def check_same_rows(self):
+        """One rank alone gets the same rows as without lengths."""
+        run = {"epochs": 2}
+        one, other = (self.ask(self.text(run, scan))["steps"] for scan in ("scan=lengths", ""))
+        assert [(s[0], s[3]) for s in one] == [(s[0], s[3]) for s in other]
+
+
+def rng_choice(rows):
+    return rows.rng.choice(rows.runners)
+
+
+def test_rows(_):
+    """packed rows that are numbered are those of the reference: ranks, cuts, requests, what is left out"""
+    runners = [Runner(ORDER_RUN), Runner(ORDER_RUN, HR_STALL="1")]
+    for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"]):
+        one = Rows(runners, seed)
+        try:
+            if one.check_nothing():
+                continue
+            one.check_legs()
+            one.check_counts()
+            one.check_requests()
+            one.check_same_rows()
+        except Exception:
+            print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
+            raise
+        finally:
+            one.close()
+    for runner in runners:
+        runner.close()
+
+
+def test_lost_images(runner):
+    """a sample that turns out bad after all is missing in its row, and moves nothing; an empty row is padding"""
+    for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"] // 4 + 1):
+        one = Rows([runner], seed)
+        if one.check_nothing():
+            one.close()
+            continue
+        before = one.ask(one.text({"epochs": 2}))
+        for path in one.costs.data.folder.rglob("0.png"):
+            path.unlink()
+        after = one.ask(one.text({"epochs": 2}))
+        lost = {line for line in one.sizes if b'"image": "0.png"' in one.costs.data.objects[line[0]][line[1]:].split(b"\n")[0]}
+        wanted = [(s[0], s[1], [m for m in got_members(s) if tuple(m[:2]) not in lost]) for s in before["steps"]]
+        assert [(s[0], s[1], got_members(s)) for s in after["steps"]] == wanted, f"seed={seed}"
+        assert before["n_steps"] == after["n_steps"]
+        one.close()
+
+
+def test_padding_row(_):
+    """the row of a rank that has none is one token of padding, with the fields of any other"""
+    data = some_data(3)
+    chain = text(data, "", batch="batch mode=packed max-tokens=100")
+    rows = {}
+    for rank in (0, 3):  # the one row that is left is the first rank's
+        with tempfile.TemporaryDirectory() as out:
+            subprocess.run([HR_LAUNCH, "-q", "--scan=lengths", "--world=4", f"--rank={rank}", chain.replace("appsink", f"npysink location={out}")],
+                           check=True, env={**os.environ, "HR_PLAN_CACHE": ""})
+            last = max(pathlib.Path(out).glob("*.json"), key=lambda p: json.loads(p.read_text())["index"])
+            rows[rank] = json.loads(last.read_text()), {p.name.split(".")[1]: p.read_bytes() for p in pathlib.Path(out).glob(f"{last.stem}.*.npy")}
+    (full, _), (last, arrays) = rows[0], rows[3]
+    assert full["members"] and not last["members"], rows
+    tensors = [{name for name, field in r["fields"].items() if isinstance(field, dict)} for r in (full, last)]
+    assert tensors[0] == tensors[1], tensors
+    shapes = {name: field["shape"] for name, field in last["fields"].items()}
+    assert shapes["input_ids"] == shapes["labels"] == [1, 1] and shapes["position_ids"] == [3, 1, 1], shapes
+    assert shapes["cu_seqlens"] == shapes["image_cu"] == [2], shapes
+    assert struct.unpack("<q", arrays["labels"][-8:]) == (-100,) and struct.unpack("<q", arrays["input_ids"][-8:]) == (151643,)
+    assert struct.unpack("<2i", arrays["cu_seqlens"][-8:]) == (0, 1)
+    data.remove()
+
+
+def test_rows_refused(runner):
+    """what could not go on exactly, and what rows cannot be made up for"""
+    one = next(r for r in (Rows([runner], seed) for seed in range(100)) if len(r.order(0)[1]) > 1 and any(s and s[1] for s in r.sizes.values()))
+    one.run = {"epochs": 3}
+    first = one.ask(one.text(one.run), mark=1)["checkpoint"]
+    plain = one.ask(one.text(one.run, scan=""), mark=1)["checkpoint"]
+    environment = {"HR_PLAN_CACHE": one.cache.name}
+    for resume, scan, why in ((first, "", "are not now"), (plain, "scan=lengths", "are now")):
+        answer = runner.run(one.text(one.run, scan), environment=environment, resume=resume)
+        assert why in (answer["error"] or ""), answer["error"]
+    for i, path in enumerate(p for n in range(len(SIZES)) for p in one.costs.data.folder.rglob(f"{n}.png")):
+        path.write_bytes(png(512, 512))
+    answer = runner.run(one.text(one.run), environment={"HR_PLAN_CACHE": ""}, resume=first)
+    assert "lengths of lines are not" in (answer["error"] or ""), answer["error"]
+    one.close()
+    data = some_data()
+    for more, batch, why in (("", "tee name=t ! batch mode=packed max-tokens=500 ! fakesink t. ! batch size=4", "no tee"),
+                             ("ordered=false", "batch mode=packed max-tokens=500", "ordered=false there")):
+        answer = runner.run(text(data, "scan=lengths", tokenize=more, batch=batch))
+        assert why in (answer["error"] or ""), (batch, answer["error"])
+    data.remove()
 
 
 def test_balance_refused(runner):

@@ -1,4 +1,5 @@
-/* pack.h: which samples of a block share a row */
+/* hr-pack.h: which samples of a block share a row; for batch, and for plans that know lengths
+ * beforehand */
 #pragma once
 #include <glib.h>
 

@@ -1,5 +1,5 @@
-/* pack.c: which samples of a block share a row */
-#include "pack.h"
+/* hr-pack.c: which samples of a block share a row */
+#include "hr-pack.h"
 
 typedef struct {
   const HrPackSize *sizes;
