@@ -20,7 +20,8 @@ void hr_steps_free (HrSteps *steps);
 guint hr_steps_add_sink (HrSteps *steps, guint group, gboolean gated, guint64 ahead);
 /* an element that makes rows of whole blocks of @block samples each; returns the packer */
 guint hr_steps_add_packer (HrSteps *steps, guint block);
-/* before the run: blocks have no size; who stamps samples tells where each ends, and each is a row
+/* of all packers, before hr_steps_set_packer(): blocks have no size; who stamps samples tells where
+ * each ends, and each is a row
  */
 void hr_steps_mark_blocks (HrSteps *steps);
 /* those below @end that are in no block yet are one; before the next of them is asked for */

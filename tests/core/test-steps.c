@@ -262,6 +262,47 @@ test_packer_ahead (void)
   hr_steps_free (steps);
 }
 
+/* blocks of no fixed size, each a row: as many are open as rows are asked for and looked ahead for
+ */
+static void
+test_marked_blocks (void)
+{
+  HrSteps *steps = hr_steps_new ();
+  guint sink = hr_steps_add_sink (steps, 1, TRUE, 1);
+  guint packer = hr_steps_add_packer (steps, 10);
+  guint rows = hr_steps_get_row_segment (steps, packer);
+
+  hr_steps_mark_blocks (steps);
+  hr_steps_set_packer (steps, sink, packer);
+  g_assert_true (hr_steps_may_release (steps, 1000)); /* whose end is not told, it is open */
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, G_MAXINT64);
+  hr_steps_end_block (steps, 3);
+  g_assert_true (hr_steps_may_release (steps, 2));
+  g_assert_false (hr_steps_may_release (steps, 3)); /* one ahead, before anybody asks */
+  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 3);
+  g_assert_cmpint (hr_steps_get_end (steps, 2), ==, 3);
+  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, G_MAXINT64);
+  g_assert_true (hr_steps_in_hand (steps, 2, 0));
+  g_assert_false (hr_steps_in_hand (steps, 3, 0));
+  hr_steps_ask (steps, sink, 0);
+  g_assert_true (hr_steps_may_release (steps, 1000)); /* the second, though the first is not made */
+  hr_steps_end_block (steps, 5);
+  g_assert_true (hr_steps_may_release (steps, 4));
+  g_assert_false (hr_steps_may_release (steps, 5));
+  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, 5);
+  hr_steps_packed (steps, packer, 1);
+  g_assert_false (hr_steps_may_release (steps, 5)); /* made is not taken */
+  g_assert_true (hr_steps_in_hand (steps, 0, rows));
+  g_assert_false (hr_steps_in_hand (steps, 1, rows));
+  hr_steps_deliver (steps, sink, 0);
+  g_assert_true (hr_steps_in_hand (steps, 4, 0));
+  g_assert_false (hr_steps_in_hand (steps, 5, 0));
+  g_assert_true (hr_steps_in_hand (steps, 1, rows));
+  hr_steps_ask (steps, sink, 1);
+  g_assert_true (hr_steps_may_release (steps, 1000));
+  hr_steps_free (steps);
+}
+
 /* samples that come into hand together: pieces of the sinks' steps, a packer's blocks */
 static void
 test_end (void)
@@ -303,6 +344,7 @@ main (int argc, char **argv)
   g_test_add_func ("/steps/segment-of-batches", test_segment_of_batches);
   g_test_add_func ("/steps/packer", test_packer);
   g_test_add_func ("/steps/packer-ahead", test_packer_ahead);
+  g_test_add_func ("/steps/marked-blocks", test_marked_blocks);
   g_test_add_func ("/steps/end", test_end);
   g_test_add_func ("/steps/wait", test_wait);
   return g_test_run ();
