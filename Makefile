@@ -142,7 +142,7 @@ bench-image: ## CPU time of JPEG files to pixels and patches beside other loader
 	@build/venv-pillow/bin/python3 bench/image build/release
 
 .PHONY: bench-plan
-bench-plan: ## CPU time of finding the lines of a text beside wc -l, and the memory of the lines
+bench-plan: ## finding the lines of a text beside wc -l, their memory, and restarts beside other loaders; 3 GB of them
 	@$(DEPS) build
 	@tools/compile build/release --buildtype=release
 	@bench/plan build/release
