@@ -29,7 +29,8 @@ hr_buffer_new (void)
 {
   Block *block = g_malloc (sizeof (Block));
 
-  block->buffer = (HrBuffer){ .ref_count = 1, .place = -1, .n_room = N_INLINE, .fields = block->fields };
+  block->buffer =
+      (HrBuffer){ .ref_count = 1, .place = -1, .n_room = N_INLINE, .fields = block->fields };
   hr_live_add (&live, 1);
   return &block->buffer;
 }
@@ -386,8 +387,8 @@ hr_buffer_copy_fields (HrBuffer *buffer, const HrBuffer *from)
  * hr_buffer_add_member:
  * @member: (transfer full): a sample, or a hole
  *
- * Turns @buffer into a batch, if it is none yet, and appends @member. The batch takes epoch and place of
- * its first and the lowest sample number of all.
+ * Turns @buffer into a batch, if it is none yet, and appends @member. The batch takes epoch and
+ * place of its first and the lowest sample number of all.
  */
 void
 hr_buffer_add_member (HrBuffer *buffer, HrBuffer *member)

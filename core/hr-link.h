@@ -60,13 +60,13 @@ struct _HrLink {
   gboolean ended, closed;
 
   HrStamp stamp;
-  gint64 next_number; /* written with the lock, read without too */
-  gboolean raw;       /* blocks, not samples yet */
-  gboolean planned;   /* a plan says how many samples come */
+  gint64 next_number;  /* written with the lock, read without too */
+  gboolean raw;        /* blocks, not samples yet */
+  gboolean planned;    /* a plan says how many samples come */
   gboolean is_bounded; /* … or the run's steps, how many rows: */
   gint64 last_number;
-  guint group;        /* samples in each buffer */
-  guint segment;      /* HR_STAMP_AGAIN: the one that ends here */
+  guint group;   /* samples in each buffer */
+  guint segment; /* HR_STAMP_AGAIN: the one that ends here */
 
   gboolean weighs; /* workers of the consumer start the costliest of a step first: hr-choice.c */
   gint64 accepted; /* tickets given to items */

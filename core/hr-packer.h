@@ -4,8 +4,8 @@
 #include "hr-pipeline-private.h"
 
 gboolean hr_packer_is (const HrRun *run);
-/* takes @in, a sample or a hole that a packer gets next. A run that goes on from a checkpoint leaves
- * out of an open block what was left out before, else its rows would be others */
+/* takes @in, a sample or a hole that a packer gets next. A run that goes on from a checkpoint
+ * leaves out of an open block what was left out before, else its rows would be others */
 HrBuffer *hr_packer_admit (HrRun *run, HrBuffer *in);
 /* What a packer has made of its input. Before the rows are handed on: whoever gets one finds it
  * counted. */

@@ -158,7 +158,8 @@ gboolean hr_pipeline_resume (HrPipeline *pipeline, const char *checkpoint, gbool
  * lines are (docs/plan.md), at the latest at the end of the first epoch. From any thread.
  *
  * Returns: -1: not known yet, or there is no end, or what comes is asked for, or an order that a
- *   plan gives is not all that decides: several sources; packed rows without scan=lengths, but with `steps` and epochs=0
+ *   plan gives is not all that decides: several sources; packed rows without scan=lengths, but with
+ * `steps` and epochs=0
  */
 gint64 hr_pipeline_get_n_steps (HrPipeline *pipeline);
 

@@ -21,10 +21,10 @@ typedef enum {
  * @HR_PROP_LIVE: may change while the pipeline runs; read it with hr_live_bool() and friends.
  *   Only for bool, int, uint, size, duration and enum.
  * @HR_PROP_STREAM: can change what is delivered, so a checkpoint notes it
- * @HR_PROP_BOUND: beside STREAM: changes only how much is delivered, not what; a checkpoint does not
- *   mind
- * @HR_PROP_SHARE: beside STREAM: samples of a step for one rank; a checkpoint minds its product with
- *   world
+ * @HR_PROP_BOUND: beside STREAM: changes only how much is delivered, not what; a checkpoint does
+ * not mind
+ * @HR_PROP_SHARE: beside STREAM: samples of a step for one rank; a checkpoint minds its product
+ * with world
  * @HR_PROP_REQUIRED: has no default; a pipeline text without it is refused
  */
 typedef enum {

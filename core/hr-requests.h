@@ -15,7 +15,8 @@ void hr_requests_end (HrRequests *requests);
 /* who waits looks whether it should go on waiting */
 void hr_requests_wake (HrRequests *requests);
 
-/* what one source reads next; each gets all of them. An HrUnitFunc, @reader is an HrRequestReader */
+/* what one source reads next; each gets all of them. An HrUnitFunc, @reader is an HrRequestReader
+ */
 typedef struct {
   HrRequests *requests;
   guint64 n_read;

@@ -20,8 +20,9 @@ guint64 hr_sequence_get_length (const HrSequence *sequence);
 /* the line at @place of @epoch: which object, which of its lines */
 void hr_sequence_locate (HrSequence *sequence, guint64 epoch, guint64 place, guint *object,
                          guint64 *line);
-/* where somebody who does not know the lines has to begin to read for @place of @epoch: at that byte of
- * an object, or in that group of blocks; and which place is found there. shuffle=none or window */
+/* where somebody who does not know the lines has to begin to read for @place of @epoch: at that
+ * byte of an object, or in that group of blocks; and which place is found there. shuffle=none or
+ * window */
 void hr_sequence_find_unit (HrSequence *sequence, guint64 epoch, guint64 place, guint64 *unit,
                             gint64 *byte, guint64 *first);
 /* bytes of a line with its end, and blank lines behind it: [*start, *end) of its object */

@@ -25,8 +25,7 @@ static const HrProp props[] = {
   HR_PROP_SIZE (Filesrc, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
                 "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
                 .flags = HR_PROP_STREAM),
-  HR_ORDER_PROPS (Filesrc),
-  HR_PROP_END
+  HR_ORDER_PROPS (Filesrc), HR_PROP_END
 };
 
 /* an open file, shared by its parts */
@@ -183,5 +182,5 @@ HR_ELEMENT (filesrc, Filesrc, .summary = "Read the lines of files",
                 "number of the first line in the origin. A missing file, and a pattern or folder "
                 "without any file, end the run.",
             .examples = examples, .gives = "lines", .worker_size = sizeof (State), .props = props,
-            .waits = TRUE, .plans = TRUE, .check = filesrc_check, .worker_stop = filesrc_worker_stop,
-            .create = filesrc_create)
+            .waits = TRUE, .plans = TRUE, .check = filesrc_check,
+            .worker_stop = filesrc_worker_stop, .create = filesrc_create)

@@ -21,9 +21,9 @@ typedef struct {
 typedef struct _HrLineSource HrLineSource;
 
 typedef struct {
-  const char *root; /* the tree that links may not leave */
-  gsize part_bytes; /* asked for by one request */
-  guint ahead;      /* parts that are opened before they are read */
+  const char *root;  /* the tree that links may not leave */
+  gsize part_bytes;  /* asked for by one request */
+  guint ahead;       /* parts that are opened before they are read */
   gsize block_bytes; /* given on at once */
   gsize max_line_bytes;
 } HrLineSourceOptions;

@@ -167,7 +167,8 @@ test_cases (void)
               "escapes@22+2468 "
               "key-order@23+2590 last@24+2693 " J "2+96 " J "3+305 " J "4+421 " J "5+530 " J
               "6+591 " J "10+1076 " J "11+1184 " J "12+1296 " J "13+1403 " J "14+1512 " J
-              "15+1620 " J "16+1736 " J "17+1844 " J "18+1957 " J "19+2066 " J "20+2169 " U "21+2273");
+              "15+1620 " J "16+1736 " J "17+1844 " J "18+1957 " J "19+2066 " J "20+2169 " U
+              "21+2273");
 }
 
 /* one record alone, with the options; NULL: it was skipped */
@@ -366,9 +367,10 @@ test_lists (void)
       g_assert_cmpint (json_node_get_int (hr_buffer_get_json (result.samples->pdata[0], "x")), ==,
                        7);
       first = result.skipped->pdata[0];
-      g_assert_nonnull (strstr (first->error->message,
-                                "/d/a.jsonl:2: the line is a list of several records; a line is one "
-                                "place in the order"));
+      g_assert_nonnull (
+          strstr (first->error->message,
+                  "/d/a.jsonl:2: the line is a list of several records; a line is one "
+                  "place in the order"));
     }
 }
 
