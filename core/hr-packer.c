@@ -9,6 +9,8 @@ hr_packer_is (const HrRun *run)
 
 /* blocks that somebody may still ask a checkpoint inside of */
 #define MAX_BLOCKS 4096
+/* so many epochs without a row are no accident */
+#define MAX_EMPTY_EPOCHS 100
 
 void
 hr_skipped_free (gpointer data)
@@ -55,26 +57,24 @@ hr_packer_get_skipped (HrRun *run, gint64 epoch, gint64 block)
   return found;
 }
 
-/* With epochs without end, an epoch without a row would be followed by another for ever: all
- * samples are bad, or there are fewer blocks than ranks. */
+/* With epochs without end, one without a row would be followed by another for ever: all samples are
+ * bad, or there are fewer blocks than ranks. */
 static void
 check_epoch (HrRun *run, guint epoch)
 {
-  if (run->n_blocks > 0 && epoch != run->block_epoch) {
-    if (run->epoch_rows == 0)
-      hr_pipeline_fail (run->pipeline, run->element,
-                        g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                                     "no row came of all samples of epoch %u that rank %" //
-                                     G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
-                                     " has: all were left out, or there are too few for so many "
-                                     "ranks and pack-window=%u",
-                                     run->block_epoch, run->pipeline->settings.rank,
-                                     run->pipeline->settings.world, run->def->block (run->self)));
-    run->epoch_rows = 0;
-  }
-  /* of an epoch that a run begins inside of, rows have come before */
-  if (run->n_blocks++ == 0)
-    run->epoch_rows = run->pipeline->first_step;
+  if (run->n_blocks++ == 0 || epoch == run->block_epoch)
+    return;
+  run->empty_epochs = run->epoch_rows == 0 ? run->empty_epochs + 1 : 0;
+  run->epoch_rows = 0;
+  if (run->empty_epochs == MAX_EMPTY_EPOCHS)
+    hr_pipeline_fail (run->pipeline, run->element,
+                      g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                                   "no row came of %d epochs of the samples that rank %" //
+                                   G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT
+                                   " has: all were left out, or there are too few for so many "
+                                   "ranks and pack-window=%u",
+                                   MAX_EMPTY_EPOCHS, run->pipeline->settings.rank,
+                                   run->pipeline->settings.world, run->def->block (run->self)));
 }
 
 static void

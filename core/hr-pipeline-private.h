@@ -119,6 +119,7 @@ struct _HrRun {
   gint64 block_row;            /* … which is this */
   guint block_in;              /* of a packer: samples of the block at hand, so far */
   gint64 n_blocks, epoch_rows; /* … blocks so far, and rows of this epoch */
+  guint empty_epochs;          /* … and epochs without any, one after the other */
   gint64 block_place;          /* … where it begins */
   guint block_epoch;
   GQueue skipped;        /* HrSkipped: of the last blocks; with the lock */

@@ -33,10 +33,11 @@ typedef struct {
                     guint8 *out);
 } HrKernel;
 
-extern const HrKernel hr_kernel_plain;
-extern const HrKernel hr_kernel_sse2; /* "baseline" */
-extern const HrKernel hr_kernel_avx2;
-extern const HrKernel hr_kernel_avx512;
+/* each plugin and test that links them has its own */
+G_GNUC_INTERNAL extern const HrKernel hr_kernel_plain;
+G_GNUC_INTERNAL extern const HrKernel hr_kernel_sse2; /* "baseline" */
+G_GNUC_INTERNAL extern const HrKernel hr_kernel_avx2;
+G_GNUC_INTERNAL extern const HrKernel hr_kernel_avx512;
 
 /* what this machine can run, the best first, "plain" last; NULL-terminated */
 const HrKernel *const *hr_kernels (void);
