@@ -10,7 +10,8 @@
 struct _HrLineSource {
   const HrLineSourceFuncs *funcs;
   gpointer data;
-  HrLineSourceOptions options;
+  HrLineSourceOptions options; /* but its root … */
+  GRefString *root;            /* … which is this */
   HrPlanCache *cache;
   gboolean begun;
   ExtentReader *reader;
@@ -34,6 +35,7 @@ hr_line_source_new (const HrLineSourceFuncs *funcs, gpointer data,
   source->funcs = funcs;
   source->data = data;
   source->options = *options;
+  source->root = g_ref_string_new (options->root);
   source->cache = hr_plan_cache_new_default ();
   source->reader = extent_reader_new (funcs, data, options);
   source->ready = row_queue_new (options->block_bytes);
@@ -46,6 +48,7 @@ hr_line_source_free (HrLineSource *source)
 {
   extent_reader_free (source->reader);
   row_queue_free (source->ready);
+  g_ref_string_release (source->root);
   found_lines_free (source->found);
   g_clear_pointer (&source->table, hr_line_table_unref);
   hr_plan_cache_free (source->cache);
@@ -208,18 +211,14 @@ read_group (HrLineSource *source, HrRead *read, GError **error)
 static void
 add_hole (HrLineSource *source, HrRead *read, const HrWanted *wanted)
 {
-  GRefString *root;
-
   if (!wanted->left_out) {
     row_queue_add_padding (source->ready, read->epoch, wanted);
     return;
   }
-  root = g_ref_string_new (source->options.root);
   row_queue_add_left_out (
       source->ready, read->epoch, wanted,
-      hr_origin_new (hr_plan_get_object (get_plan (source), wanted->object)->uri, root,
+      hr_origin_new (hr_plan_get_object (get_plan (source), wanted->object)->uri, source->root,
                      wanted->byte, -1, wanted->line));
-  g_ref_string_release (root);
 }
 
 static gboolean
