@@ -8,7 +8,7 @@ static void
 read_record (const HrJson *json, guint root, const HrRecordRules *rules)
 {
   g_auto (HrRecord) record = { 0 };
-  g_autofree char *id = hr_record_dup_id (json, root);
+  G_GNUC_UNUSED g_autofree char *id = hr_record_dup_id (json, root);
   g_autoptr (GError) error = NULL;
 
   if (!hr_record_read (json, root, rules, &record, &error))

@@ -542,7 +542,7 @@ static void
 test_live_depth (void)
 {
   static const char *const depths[] = { "1", "7", "2", "5", "1", "3" };
-  g_autofree char *text = NULL, *all = NULL, *expected = NULL;
+  g_autofree char *text = NULL, *all = NULL;
   g_autoptr (GString) got = g_string_new (NULL);
   g_autoptr (HrPipeline) pipeline = NULL;
   g_autoptr (GError) error = NULL;

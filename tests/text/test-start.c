@@ -81,7 +81,7 @@ static void
 test_stop_s3 (void)
 {
   gint asked = 0;
-  g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
+  G_GNUC_UNUSED g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
 
   check_stop ("s3://demo/tokenizer.json", &asked);
 }
@@ -108,7 +108,7 @@ static void
 test_stop_before (void)
 {
   gint asked = 0;
-  g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
+  G_GNUC_UNUSED g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
   g_autofree char *text = waiting_text ("s3://demo/tokenizer.json");
   g_autoptr (GError) error = NULL;
   g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
@@ -124,7 +124,7 @@ static void
 test_signal (void)
 {
   gint asked = 0;
-  g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
+  G_GNUC_UNUSED g_autoptr (FakeS3) s3 = hanging_s3 (&asked);
   g_autofree char *text = waiting_text ("s3://demo/tokenizer.json");
   const char *const argv[] = { HR_LAUNCH, text, NULL };
   g_autoptr (GError) error = NULL;
