@@ -100,13 +100,7 @@ vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_by
                                          finish (low[3], high[3], precision));
     _mm256_storeu_si256 ((__m256i *)(out + x), _mm256_packus_epi16 (first, second));
   }
-  const gint32 *exact = axis->weights + (gsize)index * axis->max_taps;
-  for (; x < n_bytes; x++) {
-    gint32 sum = 1 << (axis->precision - 1);
-    for (guint t = 0; t < count; t++)
-      sum += rows[t][x] * exact[t];
-    out[x] = hr_kernel_clip (sum, axis->precision);
-  }
+  hr_kernel_vertical_rest (axis, index, rows, x, n_bytes, out);
 }
 
 const HrKernel hr_kernel_avx2 = {

@@ -50,4 +50,20 @@ hr_kernel_clip (gint32 sum, guint precision)
   return sum < 0 ? 0 : sum > 255 ? 255 : sum;
 }
 
+/* row @index of the vertical pass from byte @x on, one by one: what fills no register */
+static inline void
+hr_kernel_vertical_rest (const HrAxis *axis, guint index, const guint8 *const *rows, gsize x,
+                         gsize n_bytes, guint8 *out)
+{
+  const gint32 *weights = axis->weights + (gsize)index * axis->max_taps;
+
+  for (; x < n_bytes; x++) {
+    gint32 sum = 1 << (axis->precision - 1);
+
+    for (guint t = 0; t < axis->count[index]; t++)
+      sum += rows[t][x] * weights[t];
+    out[x] = hr_kernel_clip (sum, axis->precision);
+  }
+}
+
 G_END_DECLS

@@ -57,12 +57,7 @@ vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_by
     for (guint i = 0; i < WIDE; i++)
       out[x + i] = hr_kernel_clip (sum[i], precision);
   }
-  for (; x < n_bytes; x++) {
-    gint32 sum = 1 << (precision - 1);
-    for (guint t = 0; t < count; t++)
-      sum += rows[t][x] * weights[t];
-    out[x] = hr_kernel_clip (sum, precision);
-  }
+  hr_kernel_vertical_rest (axis, index, rows, x, n_bytes, out);
 }
 
 const HrKernel hr_kernel_plain = {

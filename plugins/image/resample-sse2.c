@@ -77,7 +77,6 @@ vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_by
 {
   guint count = axis->count[index], pairs = (count + 1) / 2;
   const gint32 *weights = hr_pairs_of (axis, index);
-  const gint32 *exact = axis->weights + (gsize)index * axis->max_taps;
   const __m128i zero = _mm_setzero_si128 ();
   const __m128i precision = _mm_cvtsi32_si128 ((int)axis->precision);
   gsize x = 0;
@@ -105,13 +104,7 @@ vertical (const HrAxis *axis, guint index, const guint8 *const *rows, gsize n_by
       low[q] = _mm_add_epi32 (low[q], _mm_slli_epi32 (high[q], 16));
     _mm_storeu_si128 ((__m128i *)(out + x), narrow (low, precision));
   }
-  for (; x < n_bytes; x++) {
-    gint32 sum = 1 << (axis->precision - 1);
-
-    for (guint t = 0; t < count; t++)
-      sum += rows[t][x] * exact[t];
-    out[x] = hr_kernel_clip (sum, axis->precision);
-  }
+  hr_kernel_vertical_rest (axis, index, rows, x, n_bytes, out);
 }
 
 const HrKernel hr_kernel_sse2 = {
