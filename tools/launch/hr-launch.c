@@ -325,10 +325,11 @@ run (HrPipeline *pipeline)
 }
 
 static int
-launch (const char *text, GHashTable *variables)
+launch (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (HrPipeline) pipeline = hr_parse_launch_full (text, variables, &error);
+  g_autoptr (HrPipeline) pipeline =
+      launch_read_pipeline (options.file, options.words, options.variables, &error);
   g_autofree char *canonical = NULL;
 
   if (pipeline == NULL || !set_properties (pipeline, &error))
@@ -351,9 +352,7 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GOptionContext) context = g_option_context_new ("- run a pipeline");
-  g_autoptr (GHashTable) variables = NULL;
   g_autoptr (GError) error = NULL;
-  g_autofree char *text = NULL;
   int status;
 
   setlocale (LC_ALL, "");
@@ -381,14 +380,7 @@ main (int argc, char **argv)
   if ((options.file != NULL) == (options.words != NULL))
     return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
                                              : "no pipeline: hr-launch --help");
-  variables = launch_read_variables (options.variables, &error);
-  if (variables == NULL)
-    return usage_error (error->message);
-  text = options.file != NULL ? launch_read_file (options.file, &error)
-                              : launch_join_words (options.words);
-  if (text == NULL)
-    return usage_error (error->message);
-  status = launch (text, variables);
+  status = launch ();
   if (fflush (stdout) != 0) {
     fprintf (stderr, "hr-launch: stdout: %s\n", g_strerror (errno));
     return status == EXIT_OK ? EXIT_FAILED : status;

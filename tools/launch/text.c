@@ -116,3 +116,15 @@ launch_read_variables (char **definitions, GError **error)
   }
   return g_steal_pointer (&variables);
 }
+
+HrPipeline *
+launch_read_pipeline (const char *file, char **words, char **definitions, GError **error)
+{
+  g_autoptr (GHashTable) variables = launch_read_variables (definitions, error);
+  g_autofree char *text = NULL;
+
+  if (variables == NULL)
+    return NULL;
+  text = file != NULL ? launch_read_file (file, error) : launch_join_words (words);
+  return text != NULL ? hr_parse_launch_full (text, variables, error) : NULL;
+}

@@ -344,15 +344,9 @@ read_stops (guint n_steps, guint *n_stops, GError **error)
 static HrPipeline *
 read_pipeline (GError **error)
 {
-  g_autoptr (GHashTable) variables = launch_read_variables (options.variables, error);
-  g_autofree char *text = NULL;
-  g_autoptr (HrPipeline) pipeline = NULL;
+  g_autoptr (HrPipeline) pipeline =
+      launch_read_pipeline (options.file, options.words, options.variables, error);
 
-  if (variables == NULL)
-    return NULL;
-  text = options.file != NULL ? launch_read_file (options.file, error)
-                              : launch_join_words (options.words);
-  pipeline = text != NULL ? hr_parse_launch_full (text, variables, error) : NULL;
   if (pipeline == NULL
       || (options.steps != NULL
           && !hr_pipeline_set_from_string (pipeline, "steps", options.steps, error)))
