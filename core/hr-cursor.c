@@ -6,7 +6,7 @@ hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guin
 {
   guint64 size = hr_shard_step_size (shard);
   /* the epochs before this one were whole */
-  guint64 places = epoch * n, steps = epoch * (hr_shard_round (shard, n) / size);
+  guint64 places = epoch * n, steps = epoch * hr_shard_count_steps (shard, n);
 
   if (bounds->limit > 0)
     n = MIN (n, bounds->limit - MIN (bounds->limit, places));
@@ -20,7 +20,7 @@ hr_bounds_cut (const HrBounds *bounds, const HrShard *shard, guint64 epoch, guin
 gint64
 hr_bounds_count_steps (const HrBounds *bounds, const HrShard *shard, guint64 n)
 {
-  guint64 size = hr_shard_step_size (shard), each = hr_shard_round (shard, n) / size;
+  guint64 each = hr_shard_count_steps (shard, n);
   guint64 steps = G_MAXINT64;
 
   if (each == 0)
@@ -28,8 +28,7 @@ hr_bounds_count_steps (const HrBounds *bounds, const HrShard *shard, guint64 n)
   if (bounds->epochs > 0)
     steps = MIN (steps, bounds->epochs * each);
   if (bounds->limit > 0)
-    steps =
-        MIN (steps, bounds->limit / n * each + hr_shard_round (shard, bounds->limit % n) / size);
+    steps = MIN (steps, bounds->limit / n * each + hr_shard_count_steps (shard, bounds->limit % n));
   if (bounds->steps > 0)
     steps = MIN (steps, bounds->steps);
   return steps < G_MAXINT64 ? (gint64)steps : -1;

@@ -102,8 +102,6 @@ hr_plan_peek (HrPlan *plan, guint64 *epoch, guint64 *place)
   return next;
 }
 
-/* ---- epochs ---- */
-
 /* ---- packed rows ---- */
 
 /* more are not made up beforehand, only to say how many steps they are */
@@ -206,7 +204,9 @@ hr_plan_get_balance (const HrPlan *plan, HrBalanceSums *sums)
   return balance != NULL;
 }
 
-/* an epoch begins: from here on, what is known is used */
+/* ---- epochs ---- */
+
+/* from here on, what is known is used */
 void
 hr_plan_begin_epoch (HrPlan *plan)
 {

@@ -199,7 +199,6 @@ read_known (HrPlan *plan, HrRead **result)
 
       if (plan->rows != NULL)
         pad.row = (HrRowMark){ (guint)place, TRUE };
-
       g_array_append_val (read->wanted, pad);
     }
     hr_cursor_advance (&plan->cursor);
@@ -348,8 +347,7 @@ hr_plan_next (HrPlan *plan, HrRead **read)
       return HR_PLAN_LATER;
     } else if (plan->enough) {
       plan->n = wanted_end (plan);
-      hr_plan_set_n_steps (plan, (gint64)(hr_shard_round (&plan->orders.shard, plan->n)
-                                          / hr_shard_step_size (&plan->orders.shard)));
+      hr_plan_set_n_steps (plan, (gint64)hr_shard_count_steps (&plan->orders.shard, plan->n));
     } else if (!plan->n_known) {
       hr_plan_set_length (plan, plan->n_found);
       hr_plan_count_steps (plan);

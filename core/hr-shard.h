@@ -43,11 +43,18 @@ hr_shard_place (const HrShard *shard, guint64 index)
          + index % shard->group;
 }
 
-/* the places of an epoch with @n samples, padding included */
+/* the steps that @n samples make */
 static inline guint64
-hr_shard_round (const HrShard *shard, guint64 n)
+hr_shard_count_steps (const HrShard *shard, guint64 n)
 {
   guint64 size = hr_shard_step_size (shard);
 
-  return (shard->drop_last ? n / size : (n + size - 1) / size) * size;
+  return shard->drop_last ? n / size : (n + size - 1) / size;
+}
+
+/* … and the places of these, padding included */
+static inline guint64
+hr_shard_round (const HrShard *shard, guint64 n)
+{
+  return hr_shard_count_steps (shard, n) * hr_shard_step_size (shard);
 }
