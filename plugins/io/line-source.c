@@ -109,7 +109,6 @@ place_lines (HrLineSource *source, HrRead *read)
 
   for (guint i = 0; i < placed->len; i++) {
     const HrPlaced *one = &g_array_index (placed, HrPlaced, i);
-
     const FoundLine *line = found_lines_get (source->found, one->index);
 
     if (one->again) {
@@ -188,24 +187,11 @@ read_stream (HrLineSource *source, HrRead *read, GError **error)
   return TRUE;
 }
 
-static gboolean
-read_group (HrLineSource *source, HrRead *read, GError **error)
+static void
+place_group (HrLineSource *source, HrRead *read)
 {
-  HrBuffer *block;
-
-  if (source->n_extents == read->extents->len) {
-    hr_plan_mark (get_plan (source), read, 0);
-    place_lines (source, read);
-    end_read (source);
-    return TRUE;
-  }
-  if (!extent_reader_next (source->reader, &block, error))
-    return FALSE;
-  if (block == NULL)
-    source->n_extents++;
-  else
-    found_lines_add_block (source->found, block, source->n_extents);
-  return TRUE;
+  hr_plan_mark (get_plan (source), read, 0);
+  place_lines (source, read);
 }
 
 static void
@@ -251,13 +237,16 @@ pick_lines (HrLineSource *source, HrRead *read, GError **error)
   return TRUE;
 }
 
+/* a read whose lines are given on when all of them are there */
 static gboolean
-read_known (HrLineSource *source, HrRead *read, GError **error)
+read_whole (HrLineSource *source, HrRead *read, GError **error)
 {
   HrBuffer *block;
 
   if (source->n_extents == read->extents->len) {
-    if (!pick_lines (source, read, error))
+    if (read->mode == HR_READ_GROUP)
+      place_group (source, read);
+    else if (!pick_lines (source, read, error))
       return FALSE;
     end_read (source);
     return TRUE;
@@ -291,9 +280,8 @@ read_some (HrLineSource *source, GError **error)
   case HR_READ_STREAM:
     return read_stream (source, read, error);
   case HR_READ_GROUP:
-    return read_group (source, read, error);
   case HR_READ_LINES:
-    return read_known (source, read, error);
+    return read_whole (source, read, error);
   case HR_READ_PADDING:
     read_padding (source, read);
     return TRUE;
