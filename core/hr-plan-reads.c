@@ -227,27 +227,17 @@ read_object (HrPlan *plan)
   return read;
 }
 
-static HrExtent
-get_block (const HrPlan *plan, guint64 number)
-{
-  HrExtent extent = { .object = (guint)hr_sums_find (plan->first_block, number) };
-  guint64 bytes = plan->rules.block_bytes;
-
-  extent.start = (gint64)((number - hr_sums_get (plan->first_block, extent.object)) * bytes);
-  extent.end = MIN (hr_plan_get_object (plan, extent.object)->size, extent.start + (gint64)bytes);
-  return extent;
-}
-
 static HrRead *
 read_group (HrPlan *plan)
 {
   HrRead *read = new_read (plan, HR_READ_GROUP);
-  guint64 key = hr_permute_key (plan->rules.seed, plan->epoch, HR_KEY_BLOCKS, 0);
   guint64 first = plan->unit * plan->rules.window_blocks;
   guint64 n_blocks = hr_sums_get_last (plan->first_block);
 
   for (guint64 i = first; i < MIN (first + plan->rules.window_blocks, n_blocks); i++) {
-    HrExtent extent = get_block (plan, hr_permute (key, n_blocks, i));
+    HrExtent extent =
+        hr_sequence_get_block (plan->objects, plan->first_block, plan->rules.block_bytes,
+                               plan->rules.seed, plan->epoch, i);
 
     g_array_append_val (read->extents, extent);
   }

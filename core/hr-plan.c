@@ -4,7 +4,6 @@
 #include "hr-error.h"
 #include "hr-random.h"
 #include "hr-rules.h"
-#include "hr-sums.h"
 #include <string.h>
 
 static void
@@ -45,7 +44,6 @@ hr_plan_new (const HrPlanOrders *orders)
   plan->members = g_array_new (FALSE, FALSE, sizeof (HrRowMember));
   plan->n_rows = g_hash_table_new (NULL, NULL);
   g_array_set_clear_func (plan->objects, object_clear);
-  plan->first_block = hr_sums_new ();
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
   hr_mutex_init (&plan->lock);
   return plan;
@@ -63,7 +61,7 @@ hr_plan_free (HrPlan *plan)
   g_ptr_array_unref (plan->lengths);
   g_array_unref (plan->objects);
   g_array_unref (plan->marks);
-  g_array_unref (plan->first_block);
+  g_clear_pointer (&plan->first_block, g_array_unref);
   g_free (plan->identity);
   hr_mutex_clear (&plan->lock);
   g_free (plan);
@@ -353,9 +351,8 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
     return FALSE;
   if (!check_start (plan, error))
     return FALSE;
-  for (guint i = 0; plan->rules.shuffle == HR_SHUFFLE_WINDOW && i < plan->objects->len; i++)
-    hr_sums_add (plan->first_block, hr_sequence_count_blocks (hr_plan_get_object (plan, i)->size,
-                                                              plan->rules.block_bytes));
+  if (plan->rules.shuffle == HR_SHUFFLE_WINDOW)
+    plan->first_block = hr_sequence_sum_blocks (plan->objects, plan->rules.block_bytes);
   if (plan->n_known)
     hr_plan_count_steps (plan); /* the checkpoint says it */
   return TRUE;

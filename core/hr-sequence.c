@@ -31,10 +31,29 @@ struct _HrSequence {
   Groups groups[2];    /* of the last even and the last odd epoch: a mix may go to and fro */
 };
 
-guint64
-hr_sequence_count_blocks (gint64 size, guint64 block_bytes)
+GArray *
+hr_sequence_sum_blocks (const GArray *objects, guint64 block_bytes)
 {
-  return ((guint64)size + block_bytes - 1) / block_bytes;
+  GArray *sums = hr_sums_new ();
+
+  for (guint i = 0; i < objects->len; i++)
+    hr_sums_add (sums, ((guint64)g_array_index (objects, HrObject, i).size + block_bytes - 1)
+                           / block_bytes);
+  return sums;
+}
+
+HrExtent
+hr_sequence_get_block (const GArray *objects, const GArray *sums, guint64 block_bytes, guint64 seed,
+                       guint64 epoch, guint64 index)
+{
+  guint64 key = hr_permute_key (seed, epoch, HR_KEY_BLOCKS, 0);
+  guint64 number = hr_permute (key, hr_sums_get_last (sums), index);
+  HrExtent extent = { .object = (guint)hr_sums_find (sums, number) };
+
+  extent.start = (gint64)((number - hr_sums_get (sums, extent.object)) * block_bytes);
+  extent.end = MIN (g_array_index (objects, HrObject, extent.object).size,
+                    extent.start + (gint64)block_bytes);
+  return extent;
 }
 
 static const HrLineTable *
@@ -53,14 +72,11 @@ hr_sequence_new (const GArray *objects, GPtrArray *tables, const HrPlanRules *ru
   sequence->rules = *rules;
   sequence->seed = seed;
   sequence->first_line = hr_sums_new ();
-  sequence->first_block = hr_sums_new ();
-  for (guint i = 0; i < objects->len; i++) {
+  sequence->first_block = rules->shuffle == HR_SHUFFLE_WINDOW
+                              ? hr_sequence_sum_blocks (objects, rules->block_bytes)
+                              : hr_sums_new ();
+  for (guint i = 0; i < objects->len; i++)
     hr_sums_add (sequence->first_line, hr_line_table_get_length (table (sequence, i)));
-    if (rules->shuffle == HR_SHUFFLE_WINDOW)
-      hr_sums_add (
-          sequence->first_block,
-          hr_sequence_count_blocks (g_array_index (objects, HrObject, i).size, rules->block_bytes));
-  }
   return sequence;
 }
 
@@ -76,16 +92,13 @@ hr_sequence_get_length (const HrSequence *sequence)
 static Block
 get_block (const HrSequence *sequence, guint64 epoch, guint64 index)
 {
-  guint64 key = hr_permute_key (sequence->seed, epoch, HR_KEY_BLOCKS, 0);
-  guint64 number = hr_permute (key, hr_sums_get_last (sequence->first_block), index);
-  Block block = { .object = (guint)hr_sums_find (sequence->first_block, number) };
-  gint64 start = (gint64)((number - hr_sums_get (sequence->first_block, block.object))
-                          * sequence->rules.block_bytes);
+  HrExtent extent =
+      hr_sequence_get_block (sequence->objects, sequence->first_block, sequence->rules.block_bytes,
+                             sequence->seed, epoch, index);
+  Block block = { .object = extent.object };
 
-  block.first = hr_line_table_find (table (sequence, block.object), start);
-  block.n = hr_line_table_find (table (sequence, block.object),
-                                start + (gint64)sequence->rules.block_bytes)
-            - block.first;
+  block.first = hr_line_table_find (table (sequence, block.object), extent.start);
+  block.n = hr_line_table_find (table (sequence, block.object), extent.end) - block.first;
   return block;
 }
 

@@ -7,8 +7,11 @@
 /* Pure: what stands where depends on the objects, the rules and the epoch alone. Not locked. */
 typedef struct _HrSequence HrSequence;
 
-/* blocks of an object of so many bytes */
-guint64 hr_sequence_count_blocks (gint64 size, guint64 block_bytes);
+/* shuffle=window: (element-type guint64) (transfer full): sums of the blocks of each object */
+GArray *hr_sequence_sum_blocks (const GArray *objects, guint64 block_bytes);
+/* … the block that is read as number @index of @epoch; @sums: of all blocks */
+HrExtent hr_sequence_get_block (const GArray *objects, const GArray *sums, guint64 block_bytes,
+                                guint64 seed, guint64 epoch, guint64 index);
 
 /* @objects: (element-type HrObject), @tables: (element-type HrLineTable), one an object, complete.
  * Keeps references of the tables, and @objects must outlive it */
