@@ -1,5 +1,6 @@
 /* lines.c: cuts a stream of bytes into buffers of whole lines */
 #include "lines.h"
+#include "hr-line-table.h"
 #include <string.h>
 
 #define SCRATCH_BYTES (64 * 1024)
@@ -113,6 +114,13 @@ count_ends (const guint8 *bytes, gsize size)
   return n;
 }
 
+static void
+step_over (HrLines *lines, gint64 bytes)
+{
+  lines->byte += bytes;
+  lines->done = lines->end >= 0 && lines->byte >= lines->end;
+}
+
 /* takes @memory; the block is its first @size bytes, which stand for @consumed bytes of the object
  */
 static HrBuffer *
@@ -123,10 +131,9 @@ make_block (HrLines *lines, HrMemory *memory, gsize size, gint64 length, gint64 
 
   hr_buffer_set_origin (block,
                         hr_origin_new (lines->uri, lines->root, lines->byte, length, lines->line));
-  lines->byte += consumed;
   if (lines->line >= 0)
     lines->line += consumed > (gint64)size ? 1 : count_ends (memory->data, size);
-  lines->done = lines->end >= 0 && lines->byte >= lines->end;
+  step_over (lines, consumed);
   hr_buffer_set_tensor (block, "lines", hr_tensor_new (memory, 0, HR_UINT8, 1, &shape));
   return block;
 }
@@ -139,17 +146,32 @@ keep (HrLines *lines, const guint8 *bytes, gsize size)
   lines->copied += size;
 }
 
+/* of a line */
+typedef struct {
+  guint8 last; /* its last byte before the line end */
+  gboolean ended;
+  HrLineHead head;
+} Seen;
+
+static void
+see (Seen *seen, const guint8 *bytes, gsize size)
+{
+  if (size > 0)
+    seen->last = bytes[size - 1];
+  for (gsize i = 0; i < size && seen->head != HR_LINE_TEXT; i++)
+    seen->head = hr_line_head_step (seen->head, bytes[i]);
+}
+
 /* drops bytes up to and with the next line end, keeps what was read behind it.
- * @last: (out) (optional): the last byte before the line end
  * Returns: the number of bytes dropped, -1 with an error */
 static gint64
-skip_line (HrLines *lines, guint8 *last, gboolean *found, GError **error)
+skip_line (HrLines *lines, Seen *seen, GError **error)
 {
   g_autofree guint8 *scratch = g_malloc (SCRATCH_BYTES);
   gint64 dropped = 0;
 
   g_byte_array_set_size (lines->carry, 0);
-  for (*found = FALSE; !*found && !lines->ended;) {
+  while (!seen->ended && !lines->ended) {
     gssize n = read_some (lines, scratch, MIN (SCRATCH_BYTES, lines->block_bytes), error);
     const guint8 *end;
 
@@ -159,11 +181,10 @@ skip_line (HrLines *lines, guint8 *last, gboolean *found, GError **error)
     if (end) {
       keep (lines, end + 1, n - (end + 1 - scratch));
       n = end - scratch;
-      *found = TRUE;
+      seen->ended = TRUE;
     }
-    if (n > 0 && last)
-      *last = scratch[n - 1];
-    dropped += n + *found;
+    see (seen, scratch, n);
+    dropped += n + seen->ended;
   }
   return dropped;
 }
@@ -172,33 +193,38 @@ skip_line (HrLines *lines, guint8 *last, gboolean *found, GError **error)
 static gboolean
 seek_line (HrLines *lines, GError **error)
 {
-  gboolean found;
-  gint64 dropped = skip_line (lines, NULL, &found, error);
+  Seen seen = { 0, FALSE, HR_LINE_START };
+  gint64 dropped = skip_line (lines, &seen, error);
 
   if (dropped < 0)
     return FALSE;
-  lines->byte += dropped;
   lines->seek = FALSE;
-  lines->done = lines->end >= 0 && lines->byte >= lines->end;
+  step_over (lines, dropped);
   return TRUE;
 }
 
 /* a line over the limit: its beginning is in @memory, the rest is read and dropped. Takes @memory.
- */
+ * @block: (out) (nullable): NULL if it is blank, however long */
 static gboolean
 cut_overlong (HrLines *lines, HrMemory *memory, HrBuffer **block, GError **error)
 {
   g_autoptr (HrMemory) start = memory;
-  guint8 last = start->data[start->size - 1];
   g_autofree char *limit = NULL;
-  gboolean found;
-  gint64 dropped = skip_line (lines, &last, &found, error), length;
+  Seen seen = { 0, FALSE, HR_LINE_START };
+  gint64 dropped, length;
 
+  see (&seen, start->data, start->size);
+  dropped = skip_line (lines, &seen, error);
   if (dropped < 0)
     return FALSE;
   length = start->size + dropped;
+  if (hr_line_head_is_blank (seen.head)) {
+    lines->line += lines->line >= 0;
+    step_over (lines, length);
+    return TRUE;
+  }
   *block = make_block (lines, g_steal_pointer (&start), lines->max_line_bytes + 1,
-                       length - found - (found && last == '\r'), length);
+                       length - seen.ended - (seen.ended && seen.last == '\r'), length);
   limit = g_strdup_printf ("%" G_GSIZE_FORMAT, lines->max_line_bytes);
   hr_buffer_set_string (*block, "line-limit", limit);
   return TRUE;
@@ -270,9 +296,12 @@ hr_lines_next (HrLines *lines, HrBuffer **block, GError **error)
       *block = make_block (lines, g_steal_pointer (&memory), cut, cut, cut);
       return TRUE;
     }
-    if (used > lines->max_line_bytes)
-      return cut_overlong (lines, g_steal_pointer (&memory), block, error);
-    keep (lines, memory->data, used);
+    if (used <= lines->max_line_bytes)
+      keep (lines, memory->data, used);
+    else if (!cut_overlong (lines, g_steal_pointer (&memory), block, error))
+      return FALSE;
+    else if (*block != NULL)
+      return TRUE;
   }
   lines->done = TRUE;
   return TRUE;

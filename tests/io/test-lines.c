@@ -246,6 +246,42 @@ test_long (void)
   check_long ("", TRUE);
 }
 
+/* a blank line is none, however long; text behind the blanks makes it one that is too long */
+static void
+check_long_blank (const char *mark, const char *rest, gboolean blank)
+{
+  g_autofree char *spaces = g_strnfill (100 * 1000, ' ');
+  g_autofree char *text = g_strconcat ("first\n", mark, spaces, rest, "\nlast\n", NULL);
+  Stream stream = { .text = text, .size = strlen (text), .step = 777, .fail_at = G_MAXSIZE };
+  g_autoptr (HrLines) lines = lines_new (&stream, 64, 1000);
+  HrBuffer *block = NULL;
+
+  begin (lines, 0, stream.size);
+  g_assert_true (hr_lines_next (lines, &block, NULL));
+  hr_buffer_unref (block);
+  if (!blank) {
+    g_assert_true (hr_lines_next (lines, &block, NULL));
+    g_assert_cmpstr (hr_buffer_get_string (block, "line-limit"), ==, "1000");
+    g_assert_cmpint (hr_buffer_get_origin (block)->line, ==, 2);
+    hr_buffer_unref (block);
+  }
+  g_assert_true (hr_lines_next (lines, &block, NULL));
+  g_assert_cmpint (hr_buffer_get_origin (block)->line, ==, 3);
+  g_assert_cmpint (hr_buffer_get_origin (block)->byte, ==, (gint64)stream.size - 5);
+  g_assert_null (hr_buffer_get_string (block, "line-limit"));
+  hr_buffer_unref (block);
+}
+
+static void
+test_long_blank (void)
+{
+  check_long_blank ("", "", TRUE);
+  check_long_blank ("", "\t \r", TRUE);
+  check_long_blank ("\xef\xbb\xbf", "", TRUE);
+  check_long_blank ("", "x", FALSE);
+  check_long_blank ("\xef\xbb\xbf", "\xef\xbb\xbf", FALSE);
+}
+
 /* a byte less than the limit, the limit, a byte more */
 static void
 test_limit (void)
@@ -312,6 +348,7 @@ main (int argc, char **argv)
   g_test_add_func ("/io/lines/extents", test_extents);
   g_test_add_func ("/io/lines/extend", test_extend);
   g_test_add_func ("/io/lines/long", test_long);
+  g_test_add_func ("/io/lines/long-blank", test_long_blank);
   g_test_add_func ("/io/lines/limit", test_limit);
   g_test_add_func ("/io/lines/failure", test_failure);
   g_test_add_func ("/io/lines/small", test_small);
