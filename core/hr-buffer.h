@@ -75,7 +75,6 @@ void hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor);
  * HrBufferFlags:
  * @HR_BUFFER_HOLE: a sample that was skipped; it has its number and origin, and no fields
  * @HR_BUFFER_BATCH: made by `batch`; hr_buffer_get_members() gives its samples, holes too
- * @HR_BUFFER_EPOCH_END: the last buffer of its epoch
  * @HR_BUFFER_BLOCK_END: the last packed row of its block; with scan=lengths, the last sample of its
  *   row as well
  * @HR_BUFFER_DROPPED: of a hole: a policy left the sample out, it is not bad
@@ -83,9 +82,8 @@ void hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor);
 typedef enum {
   HR_BUFFER_HOLE = 1 << 0,
   HR_BUFFER_BATCH = 1 << 1,
-  HR_BUFFER_EPOCH_END = 1 << 2,
-  HR_BUFFER_BLOCK_END = 1 << 3,
-  HR_BUFFER_DROPPED = 1 << 4
+  HR_BUFFER_BLOCK_END = 1 << 2,
+  HR_BUFFER_DROPPED = 1 << 3
 } HrBufferFlags;
 
 /**

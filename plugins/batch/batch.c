@@ -167,7 +167,6 @@ add_to_batch (const Batch *self, State *state, HrBuffer *in, HrOut *out, GError 
 {
   if (state->open == NULL)
     state->open = hr_buffer_new ();
-  state->open->flags |= in->flags & HR_BUFFER_EPOCH_END;
   hr_buffer_add_member (state->open, in);
   return hr_buffer_get_n_members (state->open) < self->size || flush (self, state, out, error);
 }

@@ -68,11 +68,8 @@ hr_rows_make (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, Hr
   g_autoptr (GPtrArray) rows = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
   g_autofree HrPackSize *sizes = g_new (HrPackSize, block->len + 1);
   g_autofree guint *row_of = g_new (guint, block->len + 1);
-  HrBufferFlags end = 0;
   guint n_rows;
 
-  for (guint i = 0; i < block->len; i++)
-    end |= ((HrBuffer *)block->pdata[i])->flags & HR_BUFFER_EPOCH_END;
   samples = pick (block, limits, form, sizes, out, error);
   if (samples == NULL)
     return NULL;
@@ -85,8 +82,6 @@ hr_rows_make (GPtrArray *block, const HrRowLimits *limits, HrTokenForm *form, Hr
   for (guint row = 0; row < n_rows; row++)
     if (!finish_row (rows->pdata[row], form, out, error))
       return NULL;
-  if (n_rows > 0)
-    ((HrBuffer *)rows->pdata[n_rows - 1])->flags |= end;
   return g_steal_pointer (&rows);
 }
 

@@ -100,7 +100,7 @@ test_make_writable (void)
   buffer->number = 5;
   buffer->sample = 6;
   buffer->epoch = 2;
-  buffer->flags = HR_BUFFER_EPOCH_END;
+  buffer->flags = HR_BUFFER_DROPPED;
   hr_buffer_set_tensor (buffer, "bytes", tensor);
   hr_buffer_set_origin (buffer, hr_origin_new (uri, NULL, 0, 10, 1));
   g_ref_string_release (uri);
@@ -114,7 +114,7 @@ test_make_writable (void)
   g_assert_cmpint (copy->number, ==, 5);
   g_assert_cmpint (copy->sample, ==, 6);
   g_assert_cmpuint (copy->epoch, ==, 2);
-  g_assert_cmpuint (copy->flags, ==, HR_BUFFER_EPOCH_END);
+  g_assert_cmpuint (copy->flags, ==, HR_BUFFER_DROPPED);
   g_assert_true (hr_buffer_get_origin (copy) == hr_buffer_get_origin (buffer));
   /* the data is shared, the list of fields is not */
   g_assert_true (hr_buffer_get_tensor (copy, "bytes") == tensor);

@@ -425,30 +425,6 @@ test_image_budget (void)
   hr_harness_free (harness);
 }
 
-/* the mark goes to the last row, whichever sample brings it, a hole too */
-static void
-test_end_of_epoch (void)
-{
-  for (gint64 at = 0; at < 4; at++) {
-    HrHarness *harness = hr_harness_new ("batch mode=packed max-tokens=5 pack-window=4", 1);
-
-    for (gint64 i = 0; i < 8; i++) {
-      HrBuffer *sample = i == 3 ? make_hole () : make_sample (i, &(Sample){ .length = 4 });
-
-      if (i == at)
-        sample->flags |= HR_BUFFER_EPOCH_END;
-      hr_harness_push (harness, sample);
-    }
-    hr_harness_end (harness);
-    for (guint row = 0; row < 7; row++) {
-      g_autoptr (HrBuffer) buffer = hr_harness_pull (harness);
-
-      g_assert_cmpint ((buffer->flags & HR_BUFFER_EPOCH_END) != 0, ==, row == 2);
-    }
-    hr_harness_free (harness);
-  }
-}
-
 /* blocks of which nothing is left make no row, and the run goes on behind them */
 static void
 test_empty_blocks (void)
@@ -589,7 +565,6 @@ main (int argc, char **argv)
   g_test_add_func ("/batch-tokens/packed", test_packed);
   g_test_add_func ("/batch-tokens/too-long", test_too_long);
   g_test_add_func ("/batch-tokens/image-budget", test_image_budget);
-  g_test_add_func ("/batch-tokens/end-of-epoch", test_end_of_epoch);
   g_test_add_func ("/batch-tokens/empty-blocks", test_empty_blocks);
   g_test_add_func ("/batch-tokens/stop", test_stop);
   g_test_add_func ("/batch-tokens/bad-samples", test_bad_samples);

@@ -212,21 +212,6 @@ test_uneven_fields (void)
   hr_harness_free (harness);
 }
 
-static void
-test_end_of_epoch (void)
-{
-  HrHarness *harness = hr_harness_new ("batch size=2", 1);
-  HrBuffer *sample = make_sample (1, 0);
-  g_autoptr (HrBuffer) batch = NULL;
-
-  sample->flags |= HR_BUFFER_EPOCH_END;
-  hr_harness_push (harness, make_sample (0, 0));
-  hr_harness_push (harness, sample);
-  batch = hr_harness_pull (harness);
-  g_assert_true (batch->flags & HR_BUFFER_EPOCH_END);
-  hr_harness_free (harness);
-}
-
 /* a batch that is half full when everything stops */
 static void
 test_stop (void)
@@ -269,7 +254,6 @@ main (int argc, char **argv)
   g_test_add_func ("/batch/tail", test_tail);
   g_test_add_func ("/batch/holes", test_holes);
   g_test_add_func ("/batch/uneven-fields", test_uneven_fields);
-  g_test_add_func ("/batch/end-of-epoch", test_end_of_epoch);
   g_test_add_func ("/batch/stop", test_stop);
   g_test_add_func ("/batch/nothing-copied", test_nothing_copied);
   g_test_add_func ("/batch/same-bytes", test_same_bytes);
