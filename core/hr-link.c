@@ -542,6 +542,23 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
   return 0;
 }
 
+gboolean
+hr_link_wait_item (HrLink *link, gint64 until)
+{
+  gboolean in_time = TRUE;
+
+  hr_mutex_lock (&link->lock);
+  while (in_time && !hr_run_is_closed (link->to->run) && !(link->ended && link->count == 0)
+         && !(link->count > 0 && is_warm (link))) {
+    link->n_popping++;
+    in_time = hr_cond_wait_until (&link->not_empty, &link->lock, until);
+    if (link->n_popping > 0)
+      link->n_popping--;
+  }
+  hr_mutex_unlock (&link->lock);
+  return in_time;
+}
+
 HrBuffer *
 hr_link_try_pop (HrLink *link, gboolean *ended)
 {

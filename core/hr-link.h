@@ -112,6 +112,9 @@ void hr_link_close (HrLink *link);
 #define HR_POP_MEMBER G_MAXUINT
 guint hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ticket,
                    HrMember *member);
+/* for a consumer that pops with one thread: until hr_link_pop() need not wait. FALSE: hr_now() is
+ * @until */
+gboolean hr_link_wait_item (HrLink *link, gint64 until);
 /* never waits, takes no ticket; %NULL: nothing there, and the consumer's bell will ring */
 HrBuffer *hr_link_try_pop (HrLink *link, gboolean *ended);
 /* what @n_tickets from @ticket on have become leaves when it is their turn. Takes the buffers. */

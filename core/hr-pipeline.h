@@ -99,6 +99,22 @@ HrState hr_pipeline_get_state (HrPipeline *pipeline);
 HrBuffer *hr_pipeline_pull (HrPipeline *pipeline, GError **error);
 
 /**
+ * hr_pipeline_pull_timed:
+ * @timeout: nanoseconds
+ * @timed_out: (out): it would have to wait longer
+ * @error: return location: why the run failed
+ *
+ * hr_pipeline_pull() for who must look at something else from time to time, at signals say. The
+ * time that the trainer waits goes on from one call to the next. With serial=true the elements run
+ * in here, and it returns when a step is made.
+ *
+ * Returns: (transfer full) (nullable): the buffer; %NULL as for hr_pipeline_pull(), or if
+ *   @timed_out
+ */
+HrBuffer *hr_pipeline_pull_timed (HrPipeline *pipeline, gint64 timeout, gboolean *timed_out,
+                                  GError **error);
+
+/**
  * hr_pipeline_push:
  * @name: of an `appsrc`
  * @buffer: (transfer full): the buffer

@@ -1,8 +1,9 @@
 /* hr-program.c: what the program that holds a pipeline gives it, takes from it and asks it for */
 #include "hr-pipeline-private.h"
 
+/* @until: 0: for ever. NULL with run->asking: it has not come in time */
 static HrBuffer *
-pull_from_link (HrRun *run)
+pull_from_link (HrRun *run, gint64 until)
 {
   HrLink *link = run->element->inputs->pdata[0];
   HrBuffer *buffer;
@@ -11,7 +12,12 @@ pull_from_link (HrRun *run)
   for (;;) {
     gint64 now;
 
-    hr_sink_ask (run);
+    if (!run->asking)
+      hr_sink_ask (run);
+    run->asking = TRUE;
+    if (until > 0 && !hr_link_wait_item (link, until))
+      return NULL;
+    run->asking = FALSE;
     if (hr_link_pop (link, 0, 1, &buffer, &ticket, NULL) == 0)
       return NULL;
     now = hr_now ();
@@ -23,13 +29,14 @@ pull_from_link (HrRun *run)
   }
 }
 
-HrBuffer *
-hr_pipeline_pull (HrPipeline *pipeline, GError **error)
+/* @timeout: -1: none */
+static HrBuffer *
+pull (HrPipeline *pipeline, gint64 timeout, gboolean *timed_out, GError **error)
 {
   HrBuffer *buffer = NULL;
   HrRun *run;
 
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  *timed_out = FALSE;
   if (!hr_pipeline_check_process (pipeline, error))
     return NULL;
   if (pipeline->pull_sink == NULL || pipeline->pid == 0) {
@@ -41,12 +48,14 @@ hr_pipeline_pull (HrPipeline *pipeline, GError **error)
   }
   run = pipeline->pull_sink->run;
   if (!pipeline->wound_up) {
-    if (run->step > 0)
+    if (run->step > 0 && !run->asking)
       hr_sink_done (run, hr_now ()); /* what the program did since the last one is its step */
-    buffer =
-        pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run) : pull_from_link (run);
+    buffer = pipeline->serial_run != NULL
+                 ? hr_serial_pull (pipeline->serial_run)
+                 : pull_from_link (run, timeout < 0 ? 0 : hr_now () + timeout);
+    *timed_out = run->asking;
   }
-  if (buffer == NULL) {
+  if (buffer == NULL && !*timed_out) {
     if (!pipeline->wound_up) {
       hr_sink_leave (run);
       hr_pipeline_end_pulling (pipeline);
@@ -54,6 +63,22 @@ hr_pipeline_pull (HrPipeline *pipeline, GError **error)
     hr_pipeline_wait (pipeline, error);
   }
   return buffer;
+}
+
+HrBuffer *
+hr_pipeline_pull (HrPipeline *pipeline, GError **error)
+{
+  gboolean timed_out;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  return pull (pipeline, -1, &timed_out, error);
+}
+
+HrBuffer *
+hr_pipeline_pull_timed (HrPipeline *pipeline, gint64 timeout, gboolean *timed_out, GError **error)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && timeout >= 0 && timed_out != NULL, NULL);
+  return pull (pipeline, timeout, timed_out, error);
 }
 
 gboolean

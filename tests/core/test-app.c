@@ -119,6 +119,50 @@ test_in_turn (void)
   }
 }
 
+/* a pull that does not wait for ever loses nothing, and the end and a stop are no time-outs */
+static void
+test_timed (void)
+{
+  Rig rig;
+  gboolean timed_out;
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_push (rig.pipeline, "push"),
+              small_light (rig.pipeline, "pool", 2, NULL, NULL), small_pull (rig.pipeline, "pull"),
+              NULL);
+  start (&rig);
+  for (gint64 i = 0; i < 50; i++) {
+    HrBuffer *buffer;
+
+    g_assert_null (hr_pipeline_pull_timed (rig.pipeline, i % 2 * 1000000, &timed_out, NULL));
+    g_assert_true (timed_out);
+    g_assert_true (hr_pipeline_push (rig.pipeline, "push", small_buffer (i), NULL));
+    do
+      buffer = i % 3 > 0 ? hr_pipeline_pull_timed (rig.pipeline, 100000, &timed_out, NULL)
+                         : hr_pipeline_pull (rig.pipeline, NULL);
+    while (buffer == NULL);
+    g_assert_cmpint (small_value (buffer), ==, i);
+    g_assert_cmpint (buffer->number, ==, i);
+    hr_buffer_unref (buffer);
+  }
+  hr_pipeline_end (rig.pipeline, "push");
+  g_assert_null (hr_pipeline_pull_timed (rig.pipeline, G_MAXINT32, &timed_out, NULL));
+  g_assert_false (timed_out);
+  g_assert_cmpint (hr_pipeline_get_state (rig.pipeline), ==, HR_STATE_DONE);
+  tear_down (&rig);
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_push (rig.pipeline, "push"), small_pull (rig.pipeline, "pull"),
+              NULL);
+  start (&rig);
+  g_assert_null (hr_pipeline_pull_timed (rig.pipeline, 0, &timed_out, NULL));
+  g_assert_true (timed_out);
+  hr_pipeline_stop (rig.pipeline);
+  g_assert_null (hr_pipeline_pull_timed (rig.pipeline, G_MAXINT64 / 2, &timed_out, NULL));
+  g_assert_false (timed_out);
+  tear_down (&rig);
+}
+
 /* into a pipeline that has a sink of its own */
 static void
 test_push_only (void)
@@ -429,6 +473,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/app/through", test_through);
   g_test_add_func ("/app/in-turn", test_in_turn);
+  g_test_add_func ("/app/timed", test_timed);
   g_test_add_func ("/app/push-only", test_push_only);
   g_test_add_func ("/app/push-after-end", test_push_after_end);
   g_test_add_func ("/app/push-to-limit", test_push_to_limit);
