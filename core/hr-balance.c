@@ -1,17 +1,23 @@
 /* hr-balance.c */
 #include "hr-balance.h"
+#include "hr-slots.h"
 #include "hr-sync.h"
 
-struct _HrBalance {
-  HrSequence *sequence;
-  GPtrArray *lengths;
-  HrShard shard;
-  guint n; /* samples of a step */
+typedef struct {
+  HrSlot slot; /* which step */
   guint64 *costs;
   guint *slots;
-  gboolean dealt; /* a step has been, which is: */
-  guint64 epoch, step;
-  HrMutex lock; /* sums */
+} Step;
+
+struct _HrBalance {
+  HrMeasureFunc measure;
+  gpointer user;
+  HrShard shard;
+  guint n; /* samples of a step */
+  HrMutex lock;
+  guint64 clock;
+  guint n_steps;
+  Step *steps;
   HrBalanceSums sums;
 };
 
@@ -77,16 +83,20 @@ hr_balance_deal (const guint64 *costs, guint world, guint size, guint *slots)
 /* ---- steps ---- */
 
 HrBalance *
-hr_balance_new (HrSequence *sequence, GPtrArray *lengths, const HrShard *shard)
+hr_balance_new (HrMeasureFunc measure, gpointer user, const HrShard *shard, guint n_readers)
 {
   HrBalance *balance = g_new0 (HrBalance, 1);
 
-  balance->sequence = sequence;
-  balance->lengths = lengths;
+  balance->measure = measure;
+  balance->user = user;
   balance->shard = *shard;
   balance->n = (guint)hr_shard_step_size (shard);
-  balance->costs = g_new (guint64, balance->n);
-  balance->slots = g_new (guint, balance->n);
+  balance->n_steps = n_readers + 1;
+  balance->steps = g_new0 (Step, balance->n_steps);
+  for (guint i = 0; i < balance->n_steps; i++) {
+    balance->steps[i].costs = g_new (guint64, balance->n);
+    balance->steps[i].slots = g_new (guint, balance->n);
+  }
   hr_mutex_init (&balance->lock);
   return balance;
 }
@@ -95,69 +105,85 @@ void
 hr_balance_free (HrBalance *balance)
 {
   hr_mutex_clear (&balance->lock);
-  g_free (balance->costs);
-  g_free (balance->slots);
+  for (guint i = 0; i < balance->n_steps; i++) {
+    g_free (balance->steps[i].costs);
+    g_free (balance->steps[i].slots);
+  }
+  g_free (balance->steps);
   g_free (balance);
 }
 
 static guint64
-get_cost (HrBalance *balance, guint64 epoch, guint64 place)
+get_cost (const HrBalance *balance, guint64 epoch, guint64 place)
 {
-  const HrLength *lengths;
-  guint object;
-  guint64 line;
+  HrMeasured at;
 
-  hr_sequence_locate (balance->sequence, epoch, place, &object, &line);
-  lengths = g_bytes_get_data (balance->lengths->pdata[object], NULL);
-  return hr_balance_cost (&lengths[line]);
+  balance->measure (balance->user, epoch, place, &at);
+  return hr_balance_cost (at.length);
 }
 
 /* @slots: NULL: as they stand */
 static guint64
-find_most (const HrBalance *balance, const guint *slots)
+find_most (const HrBalance *balance, const guint64 *costs, const guint *slots)
 {
   guint size = (guint)balance->shard.group;
   guint64 most = 0, load = 0;
 
   for (guint i = 0; i < balance->n; i++) {
-    load = (i % size == 0 ? 0 : load) + balance->costs[slots != NULL ? slots[i] : i];
+    load = (i % size == 0 ? 0 : load) + costs[slots != NULL ? slots[i] : i];
     most = MAX (most, load);
   }
   return most;
 }
 
 static void
-count (HrBalance *balance)
+count (HrBalance *balance, const Step *step)
 {
   gdouble sum = 0;
 
   for (guint i = 0; i < balance->n; i++)
-    sum += (gdouble)balance->costs[i];
-  hr_mutex_lock (&balance->lock);
+    sum += (gdouble)step->costs[i];
   balance->sums.steps++;
   balance->sums.mean += sum / (gdouble)balance->shard.world;
-  balance->sums.most += (gdouble)find_most (balance, balance->slots);
-  balance->sums.without += (gdouble)find_most (balance, NULL);
-  hr_mutex_unlock (&balance->lock);
+  balance->sums.most += (gdouble)find_most (balance, step->costs, step->slots);
+  balance->sums.without += (gdouble)find_most (balance, step->costs, NULL);
+}
+
+static const Step *
+get_step (HrBalance *balance, guint64 epoch, guint64 n, guint64 number)
+{
+  guint64 first = number * balance->n;
+  gboolean found;
+  Step *step = hr_slots_find (balance->steps, sizeof *step, balance->n_steps, &balance->clock,
+                              epoch, number, &found);
+
+  if (found)
+    return step;
+  for (guint i = 0; i < balance->n; i++)
+    step->costs[i] = first + i < n ? get_cost (balance, epoch, first + i) : 0;
+  hr_balance_deal (step->costs, (guint)balance->shard.world, (guint)balance->shard.group,
+                   step->slots);
+  return step;
 }
 
 guint64
-hr_balance_get_place (gpointer data, guint64 epoch, guint64 n, guint64 place)
+hr_dealer_get_place (gpointer data, guint64 epoch, guint64 n, guint64 place)
 {
-  HrBalance *balance = data;
-  guint64 step = place / balance->n, first = step * balance->n;
+  HrDealer *dealer = data;
+  HrBalance *balance = dealer->balance;
+  guint64 number = place / balance->n, first = number * balance->n;
+  const Step *step;
 
-  if (!balance->dealt || balance->epoch != epoch || balance->step != step) {
-    for (guint i = 0; i < balance->n; i++)
-      balance->costs[i] = first + i < n ? get_cost (balance, epoch, first + i) : 0;
-    hr_balance_deal (balance->costs, (guint)balance->shard.world, (guint)balance->shard.group,
-                     balance->slots);
-    balance->dealt = TRUE;
-    balance->epoch = epoch;
-    balance->step = step;
-    count (balance);
-  }
-  return first + balance->slots[place - first];
+  hr_mutex_lock (&balance->lock);
+  step = get_step (balance, epoch, n, number);
+  if (dealer->counts && (!dealer->begun || dealer->epoch != epoch || dealer->step != number))
+    count (balance, step);
+  place = first + step->slots[place - first];
+  hr_mutex_unlock (&balance->lock);
+  dealer->begun = TRUE;
+  dealer->epoch = epoch;
+  dealer->step = number;
+  return place;
 }
 
 void

@@ -2,7 +2,6 @@
  * others; private to the core. docs/order.md */
 #pragma once
 #include "hr-lengths.h"
-#include "hr-sequence.h"
 #include "hr-shard.h"
 
 /* HR_BALANCE_TOKEN for a token and 1 for each pixel that is given on: what one costs a model. Holes
@@ -31,11 +30,23 @@ typedef struct {
 
 typedef struct _HrBalance HrBalance;
 
-/* @lengths: (element-type GBytes): HrLength of the lines of each object. Borrows both. */
-HrBalance *hr_balance_new (HrSequence *sequence, GPtrArray *lengths, const HrShard *shard);
+/* @measure: of the order; called by one thread at a time. Keeps the steps that each of @n_readers,
+ * which go through the order at their own pace, is at: (n_readers + 1) * 12 bytes a sample of a
+ * step. Any thread. */
+HrBalance *hr_balance_new (HrMeasureFunc measure, gpointer user, const HrShard *shard,
+                           guint n_readers);
 void hr_balance_free (HrBalance *balance);
-/* the place that stands at @place, the slots of ranks following each other, when each step has been
- * dealt. @n: places of the epoch with lines. For HrCursor.deal, by one thread */
-guint64 hr_balance_get_place (gpointer balance, guint64 epoch, guint64 n, guint64 place);
 /* from any thread */
 void hr_balance_get_sums (HrBalance *balance, HrBalanceSums *sums);
+
+/* what one reader sees of it. @counts: the steps that it goes through are summed up */
+typedef struct {
+  HrBalance *balance;
+  gboolean counts;
+  gboolean begun; /* the step it is in: */
+  guint64 epoch, step;
+} HrDealer;
+
+/* the place that stands at @place, the slots of ranks following each other, when each step has been
+ * dealt. @n: places of the epoch with lines. For HrCursor.deal, by one thread a dealer */
+guint64 hr_dealer_get_place (gpointer dealer, guint64 epoch, guint64 n, guint64 place);

@@ -277,10 +277,11 @@ normalize_row (HrPosition *position, HrPlan *plan)
 
 /* in hexadecimal: JSON's numbers have not as many digits */
 static void
-add_lengths_sum (JsonBuilder *into, const HrPlan *plan)
+add_lengths_sum (JsonBuilder *into, const HrRun *source)
 {
-  g_autofree char *sum =
-      g_strdup_printf ("%" G_GINT64_MODIFIER "x", hr_plan_get_lengths_sum (plan));
+  guint64 of = source->mix != NULL ? hr_mix_run_get_lengths_sum (source->mix)
+                                   : hr_plan_get_lengths_sum (source->plan);
+  g_autofree char *sum = g_strdup_printf ("%" G_GINT64_MODIFIER "x", of);
 
   json_builder_set_member_name (into, "lengths");
   json_builder_add_string_value (into, sum);
@@ -348,7 +349,7 @@ write_document (HrPipeline *pipeline, HrPosition position, gint64 steps)
   add_int (into, "steps", steps);
   add_block (into, pipeline, &position, shard);
   add_int (into, "samples_per_step", rows ? 0 : (gint64)hr_shard_step_size (shard));
-  add_lengths_sum (into, source->plan);
+  add_lengths_sum (into, source);
   json_builder_set_member_name (into, "drop_last");
   json_builder_add_boolean_value (into, shard->drop_last);
   json_builder_set_member_name (into, "pipeline");

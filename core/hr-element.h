@@ -339,7 +339,8 @@ HrElement *hr_out_get_element (HrOut *out);
 /**
  * hr_out_wait_request: (skip)
  *
- * The plan has nothing to read before something is asked for: waits for that, or for the end.
+ * The plan has nothing to read before something is asked for, or the mix goes on: waits for that,
+ * or for the end.
  */
 void hr_out_wait_request (HrOut *out);
 

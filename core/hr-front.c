@@ -21,10 +21,14 @@ gives (const HrElementDef *def, const char *name, const char *form)
   return found;
 }
 
+/* a mix changes only what follows what */
 static HrElement *
 next_of (const HrElement *element)
 {
-  return element->outputs->len == 1 ? ((HrLink *)element->outputs->pdata[0])->to : NULL;
+  HrElement *next =
+      element->outputs->len == 1 ? ((HrLink *)element->outputs->pdata[0])->to : NULL;
+
+  return next != NULL && next->def->mixes != NULL ? next_of (next) : next;
 }
 
 /* one after the other, each sample for itself, and no pixels yet */
@@ -76,12 +80,12 @@ hr_front_find (HrElement *source, GError **error)
 
 /* ---- what lengths depend on ---- */
 
-/* properties of sources that say in which order lines come, not what they are */
+/* properties of sources that say in which order lines come, and how often, not what they are */
 static gboolean
 is_order (const HrElementDef *def, const HrProp *prop)
 {
-  static const char *const names[] = { "shuffle", "seed", "epochs", "block_bytes",
-                                       "window_blocks" };
+  static const char *const names[] = { "shuffle",       "seed",   "epochs", "block_bytes",
+                                       "window_blocks", "weight", "repeat" };
 
   for (guint i = 0; def->plans && i < G_N_ELEMENTS (names); i++)
     if (g_str_equal (prop->field, names[i]))
@@ -151,7 +155,7 @@ copy_element (HrElement *element)
   for (guint i = 0; props != NULL && props[i].field != NULL; i++) {
     g_autofree char *value = hr_prop_get_string (element->self, &props[i]);
 
-    if (element->set[i] && value != NULL)
+    if (element->set[i] && value != NULL && !is_order (element->def, &props[i]))
       hr_element_set_from_string (copy, hr_prop_name (&props[i]), value, NULL);
   }
   hr_props_clear (&copy->common, hr_common_props);

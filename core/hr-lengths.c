@@ -238,6 +238,28 @@ run_front (Scan *scan, GError **error)
   return good;
 }
 
+/* one run of a front at a time */
+static gboolean
+scan_in_turn (Scan *scan, GError **error)
+{
+  HrRun *run = scan->run;
+  const HrPlanOrders *orders = &run->orders;
+  gboolean good;
+
+  if (orders->mix != NULL && orders->closed != NULL
+      && !hr_mix_run_begin_scan (orders->mix, orders->closed, orders->stopping)) {
+    g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
+    return FALSE;
+  }
+  tell (scan, TRUE);
+  good = run_front (scan, error);
+  if (orders->mix != NULL && orders->closed != NULL)
+    hr_mix_run_end_scan (orders->mix);
+  if (good)
+    tell (scan, TRUE);
+  return good;
+}
+
 static gboolean
 load (Scan *scan, guint object)
 {
@@ -278,14 +300,8 @@ hr_lengths_find (HrOut *out, HrPlanCache *cache, GError **error)
       g_array_append_val (scan.missing, i);
       scan.n_lines += hr_plan_count_lines (scan.plan, i);
     }
-  if (scan.missing->len > 0) {
-    tell (&scan, TRUE);
-    good = run_front (&scan, &own);
-    if (good)
-      tell (&scan, TRUE);
-    else
-      fail (&scan, own, error);
-  }
+  if (scan.missing->len > 0 && !(good = scan_in_turn (&scan, &own)))
+    fail (&scan, own, error);
   good = good && hr_plan_check_lengths (scan.plan, error);
   g_free (scan.key);
   g_array_unref (scan.missing);

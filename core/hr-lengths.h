@@ -20,6 +20,17 @@ typedef struct {
   guint32 delivered;
 } HrLength;
 
+/* what stands at a place of an order, and how long it is */
+typedef struct {
+  guint input; /* of a mix, the member; else 0 */
+  guint object;
+  guint64 line;
+  const HrLength *length;
+} HrMeasured;
+
+/* @place: one of the epoch, with a line */
+typedef void (*HrMeasureFunc) (gpointer user, guint64 epoch, guint64 place, HrMeasured *at);
+
 /**
  * hr_lengths_find:
  * @out: of a source whose plan knows all lines and needs their lengths

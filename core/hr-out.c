@@ -345,8 +345,11 @@ hr_out_wait_request (HrOut *out)
 {
   HrRun *run = out->worker->run;
 
-  if (run->reader.requests == NULL)
+  if (run->reader.requests == NULL) {
+    if (run->plan != NULL)
+      hr_plan_wait (run->plan);
     return;
+  }
   hr_worker_begin_wait (out->worker, HR_WAIT_OUTSIDE, NULL);
   hr_requests_wait (&run->reader, &run->closed, &run->pipeline->stopping);
   hr_worker_end_wait (out->worker);

@@ -65,121 +65,154 @@ fail_empty (const HrPlan *plan, GError **error)
 gboolean
 hr_plan_settle (HrPlan *plan, GError **error)
 {
-  HrMixMember member = { plan->rules.weight, plan->rules.repeat, 0 };
+  HrMixTold told = { .member = { plan->rules.weight, plan->rules.repeat, 0 } };
 
   if (plan->orders.mix == NULL)
     return TRUE;
   for (guint i = 0; i < plan->tables->len; i++)
-    member.length += hr_line_table_get_length (plan->tables->pdata[i]);
-  if (member.length == 0)
+    told.member.length += hr_line_table_get_length (plan->tables->pdata[i]);
+  if (told.member.length == 0)
     return fail_empty (plan, error);
-  return hr_mix_run_tell (plan->orders.mix, plan->orders.member, &member, error);
+  if (plan->orders.lengths) {
+    /* of its own: it remembers where it was asked last */
+    told.sequence =
+        hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
+    told.lengths = g_ptr_array_ref (plan->lengths);
+    told.lengths_sum = hr_plan_get_lengths_sum (plan);
+  }
+  return hr_mix_run_tell (plan->orders.mix, plan->orders.member, &told, error);
 }
 
-/* Of a mix only our own places count: all others, and what fills up steps, are passed over. When a
- * whole epoch has none for this rank, none has: members keep their places, if these are not random.
+gboolean
+hr_plan_is_ours (const HrPlan *plan, const HrRowMember *member)
+{
+  return plan->mix == NULL || member->input == plan->orders.member;
+}
+
+gboolean
+hr_plan_need_row (HrPlan *plan, guint64 epoch, guint64 row)
+{
+  if (plan->members->len == 0 || plan->members_epoch != epoch || plan->members_row != row)
+    hr_row_plan_get (plan->rows, epoch, row, plan->members);
+  plan->members_epoch = epoch;
+  plan->members_row = row;
+  for (guint i = 0; i < plan->members->len; i++)
+    if (hr_plan_is_ours (plan, &g_array_index (plan->members, HrRowMember, i)))
+      return TRUE;
+  return FALSE;
+}
+
+/* Of a mix only our own places count: all others, and what fills up steps, are passed over. An epoch
+ * need not have any for this rank, and there may be no end of such ones: of these no more are looked
+ * at than the mix itself has come to, and the next.
  */
+static gboolean
+may_look_into (const HrPlan *plan, guint64 epoch)
+{
+  return plan->cursor.next_unit != NULL || epoch <= plan->found_epoch + 1
+         || epoch <= hr_mix_run_get_epoch (plan->orders.mix) + 1;
+}
+
+static gboolean
+is_ours (HrPlan *plan, guint64 epoch, guint64 place)
+{
+  HrMixed at;
+
+  if (plan->rows != NULL)
+    return hr_plan_need_row (plan, epoch, place);
+  hr_mix_locate (plan->mix, epoch, place, &at);
+  return at.member == plan->orders.member;
+}
+
+static void
+pass_over (HrPlan *plan, guint64 epoch, guint64 place)
+{
+  /* rows, and places that are dealt, do not rise with those of a member */
+  if (plan->rows != NULL || plan->cursor.deal != NULL)
+    hr_cursor_advance (&plan->cursor);
+  else
+    hr_cursor_skip (&plan->cursor, hr_mix_find (plan->mix, epoch, plan->orders.member, place));
+}
+
 HrCursorNext
 hr_plan_peek (HrPlan *plan, guint64 *epoch, guint64 *place)
 {
-  guint64 first = plan->cursor.epoch, ours;
   HrCursorNext next;
 
   while ((next = hr_cursor_peek (&plan->cursor, epoch, place)) == HR_CURSOR_LINE
          || next == HR_CURSOR_PAD) {
     if (plan->mix == NULL)
       return next;
-    if (plan->cursor.next_unit == NULL && *epoch > first + 1)
-      return hr_mix_run_get_rules (plan->orders.mix)->random ? HR_CURSOR_LATER : HR_CURSOR_END;
-    ours = hr_mix_find (plan->mix, *epoch, plan->orders.member, *place);
-    if (next == HR_CURSOR_LINE && ours == *place)
-      return next;
-    if (next == HR_CURSOR_LINE)
-      hr_cursor_skip (&plan->cursor, ours);
-    else
+    if (!may_look_into (plan, *epoch))
+      return HR_CURSOR_LATER;
+    if (next == HR_CURSOR_PAD) {
       hr_cursor_advance (&plan->cursor);
+    } else if (is_ours (plan, *epoch, *place)) {
+      plan->found_epoch = *epoch;
+      return next;
+    } else {
+      pass_over (plan, *epoch, *place);
+    }
   }
   return next;
 }
 
-/* ---- packed rows ---- */
-
-/* more are not made up beforehand, only to say how many steps they are */
-#define MAX_COUNTED 20000000
-
-guint64
-hr_plan_cut_places (HrPlan *plan, guint64 epoch)
+void
+hr_plan_wait (HrPlan *plan)
 {
-  HrBounds bounds = { .limit = plan->orders.limit };
-
-  return plan->orders.next_unit != NULL
-             ? (guint64)plan->n_lines
-             : hr_bounds_cut (&bounds, &plan->orders.shard, epoch, (guint64)plan->n_lines);
+  if (plan->mix != NULL && plan->cursor.next_unit == NULL)
+    hr_mix_run_wait_epoch (plan->orders.mix, plan->cursor.epoch - 1, plan->orders.closed,
+                           plan->orders.stopping);
 }
 
-/* an epoch begins, or a part of one is asked for */
-static guint64
-count_rows (gpointer data, guint64 epoch)
+/* ---- what lengths are known for ---- */
+
+/* for rows and balance of a source alone, whose thread asks */
+static void
+measure (gpointer data, guint64 epoch, guint64 place, HrMeasured *at)
 {
   HrPlan *plan = data;
-  guint64 n = hr_row_plan_count (plan->rows, epoch, hr_plan_cut_places (plan, epoch));
+  const HrLength *lengths;
 
-  hr_mutex_lock (&plan->lock);
-  g_hash_table_insert (plan->n_rows, GSIZE_TO_POINTER (epoch + 1), GSIZE_TO_POINTER (n));
-  hr_mutex_unlock (&plan->lock);
-  return n;
+  at->input = 0;
+  hr_sequence_locate (plan->sequence, epoch, place, &at->object, &at->line);
+  lengths = g_bytes_get_data (plan->lengths->pdata[at->object], NULL);
+  at->length = &lengths[at->line];
 }
 
 gint64
 hr_plan_get_n_rows (HrPlan *plan, guint epoch)
 {
-  gpointer n = NULL;
-  gboolean known;
+  HrRowPlan *rows = __atomic_load_n (&plan->rows, __ATOMIC_ACQUIRE);
 
-  hr_mutex_lock (&plan->lock);
-  known =
-      g_hash_table_lookup_extended (plan->n_rows, GSIZE_TO_POINTER ((gsize)epoch + 1), NULL, &n);
-  hr_mutex_unlock (&plan->lock);
-  return known ? (gint64)GPOINTER_TO_SIZE (n) : -1;
+  return rows != NULL ? hr_row_plan_get_count (rows, epoch) : -1;
 }
 
-/* steps from where this run begins; -1: without end, or too many to say */
-static gint64
-count_row_steps (HrPlan *plan)
+static HrRowPlan *
+new_rows (HrPlan *plan)
 {
-  guint64 world = plan->orders.shard.world, end = plan->rules.epochs, n = (guint64)plan->n_lines;
-  gint64 sum = 0;
+  const HrBounds none = { 0 }, bounds = { plan->rules.epochs, plan->orders.limit, 0 };
 
-  if (plan->orders.limit > 0 && n > 0)
-    end = MIN (end > 0 ? end : G_MAXUINT64, (plan->orders.limit + n - 1) / n);
-  if (n > 0 && (end == 0 || end - MIN (end, plan->epoch) > MAX_COUNTED / n + 1))
-    return -1;
-  /* the first one last: it is what the run begins with */
-  for (guint64 epoch = end; epoch-- > plan->epoch;) {
-    guint64 rows = hr_row_plan_count (plan->rows, epoch, hr_plan_cut_places (plan, epoch));
-    guint64 first = epoch == plan->epoch ? MIN (plan->start, rows) : 0;
-
-    sum += (gint64)((rows - first + world - 1) / world);
-  }
-  return sum;
+  return hr_row_plan_new (measure, plan, &plan->orders.rows, (guint64)plan->n_lines,
+                          plan->orders.next_unit != NULL ? &none : &bounds, &plan->orders.shard,
+                          1);
 }
 
 static void
 begin_rows (HrPlan *plan)
 {
-  gint64 n;
+  HrRowPlan *rows =
+      plan->mix != NULL ? hr_mix_run_get_rows (plan->orders.mix) : new_rows (plan);
 
-  plan->rows = hr_row_plan_new (plan->sequence, plan->lengths, &plan->orders.rows);
-  plan->cursor.count = count_rows;
-  plan->cursor.count_user = plan;
-  if (plan->orders.next_unit != NULL)
-    return;
-  n = count_row_steps (plan);
-  if (n >= 0)
-    n += plan->orders.first_step;
-  if (plan->orders.row_steps > 0)
-    n = MIN (n >= 0 ? n : G_MAXINT64, (gint64)plan->orders.row_steps);
-  hr_plan_set_n_steps (plan, n);
+  __atomic_store_n (&plan->rows, rows, __ATOMIC_RELEASE);
+  plan->cursor.count = hr_row_plan_count;
+  plan->cursor.count_user = rows;
+  if (plan->mix != NULL)
+    hr_plan_set_n_steps (plan, hr_mix_run_get_n_steps (plan->orders.mix));
+  else if (plan->orders.next_unit == NULL)
+    hr_plan_set_n_steps (plan, hr_row_plan_count_steps (rows, plan->epoch, plan->start,
+                                                        plan->orders.first_step,
+                                                        plan->orders.row_steps));
 }
 
 /* ---- steps that are dealt ---- */
@@ -187,17 +220,20 @@ begin_rows (HrPlan *plan)
 static void
 begin_balance (HrPlan *plan)
 {
-  HrBalance *balance = hr_balance_new (plan->sequence, plan->lengths, &plan->orders.shard);
+  HrBalance *balance = plan->mix != NULL
+                           ? hr_mix_run_get_balance (plan->orders.mix)
+                           : hr_balance_new (measure, plan, &plan->orders.shard, 1);
 
-  plan->cursor.deal = hr_balance_get_place;
-  plan->cursor.deal_user = balance;
-  __atomic_store_n (&plan->balance, balance, __ATOMIC_RELEASE);
+  plan->dealer.counts = plan->mix == NULL; /* else the mix itself does */
+  plan->cursor.deal = hr_dealer_get_place;
+  plan->cursor.deal_user = &plan->dealer;
+  __atomic_store_n (&plan->dealer.balance, balance, __ATOMIC_RELEASE);
 }
 
 gboolean
 hr_plan_get_balance (const HrPlan *plan, HrBalanceSums *sums)
 {
-  HrBalance *balance = __atomic_load_n (&plan->balance, __ATOMIC_ACQUIRE);
+  HrBalance *balance = __atomic_load_n (&plan->dealer.balance, __ATOMIC_ACQUIRE);
 
   if (balance != NULL)
     hr_balance_get_sums (balance, sums);

@@ -53,8 +53,10 @@ GBytes *hr_plan_get_lengths (HrPlan *plan, guint object);
 /* takes a reference of @lengths, HrLength of each line of that object, which knows its lines.
  * FALSE: these are of something else */
 gboolean hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths);
-/* all of them are known: FALSE: they are not those of the checkpoint */
+/* all of them are known. FALSE: they are not those of the checkpoint, or no row can be made; of a
+ * mix that is for all its members together to say */
 gboolean hr_plan_check_lengths (HrPlan *plan, GError **error);
+gboolean hr_plan_check_lengths_sum (guint64 sum, guint64 wanted, GError **error);
 /* a sum over all lengths; 0: not known. From any thread */
 guint64 hr_plan_get_lengths_sum (const HrPlan *plan);
 /* numbered rows of an epoch that has begun; -1: not known. From any thread */
@@ -79,6 +81,8 @@ typedef struct {
 
 /* before hr_plan_begin() */
 void hr_plan_set_start (HrPlan *plan, const HrPlanStart *start);
+/* of a mix, which asks for nothing of this member now: waits until it has gone on */
+void hr_plan_wait (HrPlan *plan);
 /* since the run has begun; from any thread */
 void hr_plan_get_again (const HrPlan *plan, guint64 *n_lines, guint64 *n_bytes);
 /* where a run would go on at that place, which has been read. From any thread */

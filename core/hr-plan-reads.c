@@ -128,14 +128,13 @@ want_line (HrPlan *plan, HrRead *read, GArray *pieces, guint64 place)
   return want_line_of (plan, read, pieces, object, line, &wanted);
 }
 
-/* all lines of a packed row; those that make no sample need not be read */
+/* our lines of a packed row; those that make no sample need not be read */
 static guint64
 want_row (HrPlan *plan, HrRead *read, GArray *pieces, guint64 row)
 {
   guint64 bytes = 0;
 
-  hr_row_plan_get (plan->rows, read->epoch, hr_plan_cut_places (plan, read->epoch), row,
-                   plan->members);
+  hr_plan_need_row (plan, read->epoch, row);
   for (guint i = 0; i < plan->members->len; i++) {
     const HrRowMember *member = &g_array_index (plan->members, HrRowMember, i);
     HrWanted wanted = { .extent = member->hole ? HR_NO_EXTENT : 0,
@@ -146,7 +145,8 @@ want_row (HrPlan *plan, HrRead *read, GArray *pieces, guint64 row)
                         .kind = member->kind,
                         .object = member->object };
 
-    bytes += want_line_of (plan, read, pieces, member->object, member->line, &wanted);
+    if (hr_plan_is_ours (plan, member))
+      bytes += want_line_of (plan, read, pieces, member->object, member->line, &wanted);
   }
   return bytes;
 }

@@ -15,11 +15,13 @@ struct _HrPlan {
   GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
   const HrMix *mix;    /* once it is known */
-  HrBalance *balance;  /* of steps that are dealt; atomic */
-  HrRowPlan *rows;     /* where they are numbered */
-  GArray *members;     /* HrRowMember: of one */
-  GHashTable *n_rows;  /* epoch to number, of those that have begun; with the lock */
+  HrDealer dealer;     /* of steps that are dealt; its balance is atomic, and the mix's if there is
+                          one */
+  HrRowPlan *rows;     /* where they are numbered; atomic, and the mix's if there is one */
+  GArray *members;     /* HrRowMember: of the row … */
+  guint64 members_epoch, members_row; /* … that is this; valid if there are any */
   guint64 lengths_sum; /* atomic */
+  guint64 found_epoch; /* of a mix: the last one that has anything for us */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */
@@ -50,7 +52,9 @@ gboolean hr_plan_has_all_tables (const HrPlan *plan);
 void hr_plan_begin_epoch (HrPlan *plan);
 void hr_plan_count_steps (HrPlan *plan);
 guint64 hr_plan_cut (const HrPlan *plan, guint64 n);
-guint64 hr_plan_cut_places (HrPlan *plan, guint64 epoch);
 HrCursorNext hr_plan_peek (HrPlan *plan, guint64 *epoch, guint64 *place);
+/* all lines of a row into its members. TRUE: some are ours */
+gboolean hr_plan_need_row (HrPlan *plan, guint64 epoch, guint64 row);
+gboolean hr_plan_is_ours (const HrPlan *plan, const HrRowMember *member);
 void hr_plan_set_length (HrPlan *plan, guint64 n_lines);
 void hr_plan_set_n_steps (HrPlan *plan, gint64 n_steps);

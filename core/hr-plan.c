@@ -42,7 +42,6 @@ hr_plan_new (const HrPlanOrders *orders)
   plan->tables = g_ptr_array_new_with_free_func (table_unref);
   plan->lengths = g_ptr_array_new_with_free_func (lengths_unref);
   plan->members = g_array_new (FALSE, FALSE, sizeof (HrRowMember));
-  plan->n_rows = g_hash_table_new (NULL, NULL);
   g_array_set_clear_func (plan->objects, object_clear);
   plan->marks = g_array_new (FALSE, FALSE, sizeof (HrPlanStart));
   hr_mutex_init (&plan->lock);
@@ -52,10 +51,11 @@ hr_plan_new (const HrPlanOrders *orders)
 void
 hr_plan_free (HrPlan *plan)
 {
-  g_clear_pointer (&plan->balance, hr_balance_free);
-  g_clear_pointer (&plan->rows, hr_row_plan_free);
+  if (plan->orders.mix == NULL) { /* else they are the mix's */
+    g_clear_pointer (&plan->dealer.balance, hr_balance_free);
+    g_clear_pointer (&plan->rows, hr_row_plan_free);
+  }
   g_array_unref (plan->members);
-  g_hash_table_unref (plan->n_rows);
   g_clear_pointer (&plan->sequence, hr_sequence_free);
   g_ptr_array_unref (plan->tables);
   g_ptr_array_unref (plan->lengths);
@@ -194,38 +194,22 @@ hr_plan_set_lengths (HrPlan *plan, guint object, GBytes *lengths)
   return TRUE;
 }
 
-/* an epoch without a row would be followed by another for ever, and nothing would be told */
-static gboolean
-check_rows (const HrPlan *plan, GError **error)
+gboolean
+hr_plan_check_lengths_sum (guint64 sum, guint64 wanted, GError **error)
 {
-  guint64 n_lines = 0;
-
-  for (guint i = 0; i < plan->lengths->len; i++) {
-    gsize size;
-    const HrLength *lengths = g_bytes_get_data (plan->lengths->pdata[i], &size);
-
-    n_lines += size / sizeof *lengths;
-    for (gsize k = 0; k < size / sizeof *lengths; k++)
-      if (hr_row_rules_fit (&plan->orders.rows, &lengths[k]))
-        return TRUE;
-  }
-  if (n_lines == 0)
+  if (wanted == 0 || wanted == sum)
     return TRUE;
-  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-               "no packed row can be made: of %" G_GUINT64_FORMAT
-               " lines each is bad, is left out, "
-               "or has more than the max-tokens=%" G_GINT64_FORMAT " of a row",
-               n_lines, plan->orders.rows.max_tokens);
+  g_set_error_literal (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+                       "the lengths of lines are not those that the checkpoint was made with: "
+                       "images, or what could be read of them, have changed; ranks that do not "
+                       "share HR_PLAN_CACHE can find different ones");
   return FALSE;
 }
 
 gboolean
 hr_plan_check_lengths (HrPlan *plan, GError **error)
 {
-  guint64 sum = 0, wanted = plan->orders.lengths_sum;
-
-  if (plan->orders.rows.window > 0 && !check_rows (plan, error))
-    return FALSE;
+  guint64 sum = 0;
 
   for (guint i = 0; i < plan->lengths->len; i++) {
     gsize size;
@@ -235,13 +219,12 @@ hr_plan_check_lengths (HrPlan *plan, GError **error)
   }
   sum = MAX (sum, 1);
   __atomic_store_n (&plan->lengths_sum, sum, __ATOMIC_RELAXED);
-  if (wanted == 0 || wanted == sum)
+  if (plan->orders.mix != NULL)
     return TRUE;
-  g_set_error_literal (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
-                       "the lengths of lines are not those that the checkpoint was made with: "
-                       "images, or what could be read of them, have changed; ranks that do not "
-                       "share HR_PLAN_CACHE can find different ones");
-  return FALSE;
+  if (plan->orders.rows.window > 0
+      && !hr_row_rules_check (&plan->orders.rows, &plan->lengths, 1, error))
+    return FALSE;
+  return hr_plan_check_lengths_sum (sum, plan->orders.lengths_sum, error);
 }
 
 guint64
@@ -361,7 +344,7 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
 void
 hr_plan_set_start (HrPlan *plan, const HrPlanStart *start)
 {
-  plan->epoch = start->epoch;
+  plan->epoch = plan->found_epoch = start->epoch;
   plan->start = hr_wrong (HR_WRONG_NO_START) ? (guint64)start->first : (guint64)start->place;
   plan->unit = start->unit;
   plan->unit_byte = start->byte;

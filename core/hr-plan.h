@@ -60,11 +60,13 @@ typedef struct {
   HrShuffle shuffle;
 } HrMixRules;
 
-/* what a mix gives next: the next line of that input, or, without one, padding */
+/* what a mix gives next: the next line of that input, or, without one, padding; @row: for which
+ * packed row */
 typedef struct {
   guint epoch;
   gint64 place;
   guint input;
+  HrRowMark row;
 } HrMixPlace;
 
 #define HR_NO_INPUT G_MAXUINT

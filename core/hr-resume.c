@@ -417,7 +417,8 @@ set_starts (HrPipeline *pipeline, JsonObject *root, GError **error)
     if (!set_start (element->run, root, error))
       return FALSE;
     if (element->run->mix != NULL)
-      hr_mix_run_set_start (element->run->mix, &element->run->start);
+      hr_mix_run_set_start (element->run->mix, &element->run->start,
+                            element->run->orders.lengths_sum);
   }
   return TRUE;
 }

@@ -309,7 +309,8 @@ give_rows (HrPipeline *pipeline, HrRun *source, GError **error)
     return TRUE;
   for (HrElement *element = source->element; element != packer->element;
        element = ((HrLink *)element->outputs->pdata[0])->to)
-    if (element->outputs->len != 1 || element->inputs->len > 1 || !element->common.ordered) {
+    if (element->outputs->len != 1 || !element->common.ordered
+        || (element->inputs->len > 1 && element->def->mixes == NULL)) {
       g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
                    "scan=lengths with packed rows: %s \"%s\" stands before %s: rows are made up "
                    "beforehand, so each sample must come, in its order: no tee, join or "
@@ -323,8 +324,9 @@ give_rows (HrPipeline *pipeline, HrRun *source, GError **error)
   source->orders.row_steps = pipeline->settings.steps;
   source->orders.first_step = pipeline->first_step;
   source->orders.shard.group = 1;
+  if (!packer->numbered_rows) /* by another member of its mix */
+    hr_steps_mark_blocks (pipeline->steps);
   packer->numbered_rows = TRUE;
-  hr_steps_mark_blocks (pipeline->steps);
   return TRUE;
 }
 

@@ -69,9 +69,7 @@ known_lines_begin (HrPlanCache *cache, HrPlan *plan, const HrLineSourceFuncs *fu
       g_array_append_val (missing, i);
       g_ptr_array_add (objects, (gpointer)hr_plan_get_object (plan, i));
     }
-  if (hr_plan_needs_scan (plan)
-      && !hr_scan_objects (funcs, data, (const HrObject *const *)objects->pdata, objects->len, &how,
-                           found, &scan, error))
-    return FALSE;
-  return hr_plan_settle (plan, error);
+  return !hr_plan_needs_scan (plan)
+         || hr_scan_objects (funcs, data, (const HrObject *const *)objects->pdata, objects->len,
+                             &how, found, &scan, error);
 }

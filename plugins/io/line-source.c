@@ -297,7 +297,8 @@ begin (HrLineSource *source, GError **error)
 
   return known_lines_begin (source->cache, plan, source->funcs, source->data, &source->options,
                             hr_out_get_wake_fd (source->out), error)
-         && (!hr_plan_needs_lengths (plan) || hr_lengths_find (source->out, source->cache, error));
+         && (!hr_plan_needs_lengths (plan) || hr_lengths_find (source->out, source->cache, error))
+         && hr_plan_settle (plan, error);
 }
 
 HrFlow

@@ -15,6 +15,7 @@ typedef struct {
   HrRowMark row;
   HrOrigin *left_out; /* not NULL: there is a line, but it makes no sample: */
   HrWanted why;
+  HrBuffer *hole; /* not NULL: it is there already */
 } Row;
 
 struct _RowQueue {
@@ -29,6 +30,7 @@ row_clear (gpointer row)
 {
   g_clear_pointer (&((Row *)row)->line.block, hr_buffer_unref);
   g_clear_pointer (&((Row *)row)->left_out, hr_origin_unref);
+  g_clear_pointer (&((Row *)row)->hole, hr_buffer_unref);
 }
 
 RowQueue *
@@ -71,6 +73,14 @@ void
 row_queue_add_left_out (RowQueue *queue, guint epoch, const HrWanted *wanted, HrOrigin *origin)
 {
   Row row = { .epoch = epoch, .place = wanted->place, .left_out = origin, .why = *wanted };
+
+  g_array_append_val (queue->rows, row);
+}
+
+void
+row_queue_add_hole (RowQueue *queue, HrBuffer *hole)
+{
+  Row row = { .epoch = hole->epoch, .place = hole->place, .hole = hole };
 
   g_array_append_val (queue->rows, row);
 }
@@ -176,6 +186,7 @@ drop (RowQueue *queue, guint n)
 
     g_clear_pointer (&row->line.block, hr_buffer_unref);
     g_clear_pointer (&row->left_out, hr_origin_unref);
+    g_clear_pointer (&row->hole, hr_buffer_unref);
   }
   queue->first += n;
   if (queue->first == queue->rows->len) {
@@ -191,9 +202,11 @@ static void
 give_padding (RowQueue *queue, HrOut *out)
 {
   while (may_give (queue, queue->first) && get (queue, queue->first)->line.block == NULL) {
-    const Row *row = get (queue, queue->first);
+    Row *row = &g_array_index (queue->rows, Row, queue->first);
 
-    if (row->left_out != NULL)
+    if (row->hole != NULL)
+      hr_out_push (out, g_steal_pointer (&row->hole));
+    else if (row->left_out != NULL)
       hr_out_leave_out (out, row->epoch, hr_origin_ref (row->left_out), &row->why);
     else
       hr_out_pad (out, row->epoch, row->place, &row->row);

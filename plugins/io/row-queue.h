@@ -18,6 +18,8 @@ void row_queue_add_padding (RowQueue *queue, guint epoch, const HrWanted *wanted
 /* … and with one that is known to make no sample; takes @origin */
 void row_queue_add_left_out (RowQueue *queue, guint epoch, const HrWanted *wanted,
                              HrOrigin *origin);
+/* … of which somebody else has made a hole already; takes @hole */
+void row_queue_add_hole (RowQueue *queue, HrBuffer *hole);
 /* rows at this place and behind it may not be given on yet */
 void row_queue_set_complete (RowQueue *queue, gint64 place);
 gboolean row_queue_can_give (const RowQueue *queue);

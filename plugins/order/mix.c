@@ -149,15 +149,20 @@ take_row (State *state, Member *member, const HrMixPlace *place, GError **error)
 {
   const HrRows *rows = hr_buffer_get_rows (member->block);
   const HrRow *row = rows != NULL ? hr_rows_get (rows, member->next) : NULL;
+  gint64 given = row != NULL ? row->place : member->block->place;
   FoundLine line = { .block = member->block };
 
-  if (row == NULL || row->place != place->place || member->block->epoch != place->epoch) {
+  if (given != place->place || member->block->epoch != place->epoch
+      || (row == NULL && !(member->block->flags & HR_BUFFER_HOLE))) {
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
                  "input %u gives place %" G_GINT64_FORMAT " of epoch %u, expected was place "
                  "%" G_GINT64_FORMAT " of epoch %u",
-                 place->input, row != NULL ? row->place : -1, member->block->epoch, place->place,
-                 place->epoch);
+                 place->input, given, member->block->epoch, place->place, place->epoch);
     return FALSE;
+  }
+  if (row == NULL) { /* the source knows that it makes no sample */
+    row_queue_add_hole (state->ready, g_steal_pointer (&member->block));
+    return TRUE;
   }
   line.uri = row->uri;
   line.root = row->root;
@@ -166,7 +171,7 @@ take_row (State *state, Member *member, const HrMixPlace *place, GError **error)
   line.bytes = row->bytes;
   line.byte = row->byte;
   line.line = row->line;
-  row_queue_add (state->ready, &line, place->epoch, place->place, &(HrRowMark){ 0 });
+  row_queue_add (state->ready, &line, place->epoch, place->place, &row->row);
   if (++member->next == hr_rows_get_length (rows))
     g_clear_pointer (&member->block, hr_buffer_unref);
   return TRUE;
@@ -190,7 +195,8 @@ collect (State *state, HrOut *out, guint *input, GError **error)
       return HR_FLOW_MORE;
     }
     if (place.input == HR_NO_INPUT) {
-      row_queue_add_padding (state->ready, place.epoch, &(HrWanted){ .place = place.place });
+      row_queue_add_padding (state->ready, place.epoch,
+                             &(HrWanted){ .place = place.place, .row = place.row });
       hr_out_advance_place (out);
       continue;
     }
