@@ -287,24 +287,12 @@ add_lengths_sum (JsonBuilder *into, const HrRun *source)
   json_builder_add_string_value (into, sum);
 }
 
-static HrRun *
-find_packer (const HrPipeline *pipeline)
-{
-  for (guint i = 0; i < pipeline->elements->len; i++) {
-    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
-
-    if (hr_packer_is (run))
-      return run;
-  }
-  return NULL;
-}
-
 /* an open block: how many of its rows have been taken, and what it is made without */
 static void
 add_block (JsonBuilder *into, HrPipeline *pipeline, const HrPosition *position,
            const HrShard *shard)
 {
-  HrRun *packer = find_packer (pipeline);
+  HrRun *packer = hr_packer_find (pipeline);
   gint64 first = (gint64)hr_shard_place (shard, (guint64)position->step * shard->group);
   g_autoptr (GArray) skipped =
       packer != NULL ? hr_packer_get_skipped (packer, position->epoch, first) : NULL;

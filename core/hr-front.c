@@ -25,8 +25,7 @@ gives (const HrElementDef *def, const char *name, const char *form)
 static HrElement *
 next_of (const HrElement *element)
 {
-  HrElement *next =
-      element->outputs->len == 1 ? ((HrLink *)element->outputs->pdata[0])->to : NULL;
+  HrElement *next = element->outputs->len == 1 ? ((HrLink *)element->outputs->pdata[0])->to : NULL;
 
   return next != NULL && next->def->mixes != NULL ? next_of (next) : next;
 }

@@ -130,9 +130,9 @@ begin_rows (HrMixRun *run, GError **error)
   if (!hr_row_rules_check (&orders->rows, run->lengths, run->n, error))
     return FALSE;
   /* the members and the mix */
-  run->rows = hr_row_plan_new (measure, run, &orders->rows, run->places.n_lines,
-                               orders->next_unit != NULL ? &none : &bounds, &orders->shard,
-                               run->n + 1);
+  run->rows =
+      hr_row_plan_new (measure, run, &orders->rows, run->places.n_lines,
+                       orders->next_unit != NULL ? &none : &bounds, &orders->shard, run->n + 1);
   run->places.count = hr_row_plan_count;
   run->places.count_user = run->rows;
   if (orders->next_unit == NULL)

@@ -48,8 +48,7 @@ void hr_mix_run_end_scan (HrMixRun *run);
 /* the epoch that it is in; beyond all others: it has ended */
 guint64 hr_mix_run_get_epoch (HrMixRun *run);
 /* … waits until that is @epoch at least; or closed. @closed: also NULL: does not wait */
-void hr_mix_run_wait_epoch (HrMixRun *run, guint64 epoch, const gint *closed,
-                            const gint *stopping);
+void hr_mix_run_wait_epoch (HrMixRun *run, guint64 epoch, const gint *closed, const gint *stopping);
 /* a sum over the lengths of all members; 0: not known */
 guint64 hr_mix_run_get_lengths_sum (HrMixRun *run);
 /* who waits looks again */

@@ -22,15 +22,6 @@ find_source (const HrPipeline *pipeline)
   return found;
 }
 
-static gboolean
-has_packer (const HrPipeline *pipeline)
-{
-  for (guint i = 0; i < pipeline->elements->len; i++)
-    if (hr_packer_is (((HrElement *)pipeline->elements->pdata[i])->run))
-      return TRUE;
-  return FALSE;
-}
-
 /* samples of this rank in a step of the sink that counts; 0: there is none */
 static guint64
 find_group (const HrPipeline *pipeline)
@@ -60,7 +51,7 @@ hr_pipeline_get_n_steps (HrPipeline *pipeline)
   if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED || settings->requests
       || (source = find_source (pipeline)) == NULL)
     return -1;
-  if (has_packer (pipeline)
+  if (hr_packer_find (pipeline) != NULL
       && source->orders.rows.window == 0) /* an epoch's rows are known when they are made */
     return settings->epochs == 0 && settings->steps > 0 && settings->limit == 0
                ? (gint64)settings->steps

@@ -7,6 +7,18 @@ hr_packer_is (const HrRun *run)
   return run->def->block != NULL && run->def->block (run->self) > 0;
 }
 
+HrRun *
+hr_packer_find (const HrPipeline *pipeline)
+{
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+
+    if (hr_packer_is (run))
+      return run;
+  }
+  return NULL;
+}
+
 /* blocks that somebody may still ask a checkpoint inside of */
 #define MAX_BLOCKS 4096
 /* so many epochs without a row are no accident */

@@ -4,6 +4,8 @@
 #include "hr-pipeline-private.h"
 
 gboolean hr_packer_is (const HrRun *run);
+/* (transfer none) (nullable): the first one of the pipeline */
+HrRun *hr_packer_find (const HrPipeline *pipeline);
 /* takes @in, a sample or a hole that a packer gets next. A run that goes on from a checkpoint
  * leaves out of an open block what was left out before, else its rows would be others */
 HrBuffer *hr_packer_admit (HrRun *run, HrBuffer *in);

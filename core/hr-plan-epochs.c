@@ -75,8 +75,7 @@ hr_plan_settle (HrPlan *plan, GError **error)
     return fail_empty (plan, error);
   if (plan->orders.lengths) {
     /* of its own: it remembers where it was asked last */
-    told.sequence =
-        hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
+    told.sequence = hr_sequence_new (plan->objects, plan->tables, &plan->rules, plan->rules.seed);
     told.lengths = g_ptr_array_ref (plan->lengths);
     told.lengths_sum = hr_plan_get_lengths_sum (plan);
   }
@@ -102,9 +101,9 @@ hr_plan_need_row (HrPlan *plan, guint64 epoch, guint64 row)
   return FALSE;
 }
 
-/* Of a mix only our own places count: all others, and what fills up steps, are passed over. An epoch
- * need not have any for this rank, and there may be no end of such ones: of these no more are looked
- * at than the mix itself has come to, and the next.
+/* Of a mix only our own places count: all others, and what fills up steps, are passed over. An
+ * epoch need not have any for this rank, and there may be no end of such ones: of these no more are
+ * looked at than the mix itself has come to, and the next.
  */
 static gboolean
 may_look_into (const HrPlan *plan, guint64 epoch)
@@ -194,15 +193,13 @@ new_rows (HrPlan *plan)
   const HrBounds none = { 0 }, bounds = { plan->rules.epochs, plan->orders.limit, 0 };
 
   return hr_row_plan_new (measure, plan, &plan->orders.rows, (guint64)plan->n_lines,
-                          plan->orders.next_unit != NULL ? &none : &bounds, &plan->orders.shard,
-                          1);
+                          plan->orders.next_unit != NULL ? &none : &bounds, &plan->orders.shard, 1);
 }
 
 static void
 begin_rows (HrPlan *plan)
 {
-  HrRowPlan *rows =
-      plan->mix != NULL ? hr_mix_run_get_rows (plan->orders.mix) : new_rows (plan);
+  HrRowPlan *rows = plan->mix != NULL ? hr_mix_run_get_rows (plan->orders.mix) : new_rows (plan);
 
   __atomic_store_n (&plan->rows, rows, __ATOMIC_RELEASE);
   plan->cursor.count = hr_row_plan_count;
@@ -210,9 +207,9 @@ begin_rows (HrPlan *plan)
   if (plan->mix != NULL)
     hr_plan_set_n_steps (plan, hr_mix_run_get_n_steps (plan->orders.mix));
   else if (plan->orders.next_unit == NULL)
-    hr_plan_set_n_steps (plan, hr_row_plan_count_steps (rows, plan->epoch, plan->start,
-                                                        plan->orders.first_step,
-                                                        plan->orders.row_steps));
+    hr_plan_set_n_steps (plan,
+                         hr_row_plan_count_steps (rows, plan->epoch, plan->start,
+                                                  plan->orders.first_step, plan->orders.row_steps));
 }
 
 /* ---- steps that are dealt ---- */
@@ -220,9 +217,8 @@ begin_rows (HrPlan *plan)
 static void
 begin_balance (HrPlan *plan)
 {
-  HrBalance *balance = plan->mix != NULL
-                           ? hr_mix_run_get_balance (plan->orders.mix)
-                           : hr_balance_new (measure, plan, &plan->orders.shard, 1);
+  HrBalance *balance = plan->mix != NULL ? hr_mix_run_get_balance (plan->orders.mix)
+                                         : hr_balance_new (measure, plan, &plan->orders.shard, 1);
 
   plan->dealer.counts = plan->mix == NULL; /* else the mix itself does */
   plan->cursor.deal = hr_dealer_get_place;

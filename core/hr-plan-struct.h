@@ -14,14 +14,14 @@ struct _HrPlan {
   GPtrArray *tables;  /* HrLineTable, one an object; NULL: not known */
   GPtrArray *lengths; /* GBytes: HrLength of its lines, one an object; NULL: not known */
   HrSequence *sequence;
-  const HrMix *mix;    /* once it is known */
-  HrDealer dealer;     /* of steps that are dealt; its balance is atomic, and the mix's if there is
-                          one */
-  HrRowPlan *rows;     /* where they are numbered; atomic, and the mix's if there is one */
-  GArray *members;     /* HrRowMember: of the row … */
+  const HrMix *mix; /* once it is known */
+  HrDealer dealer;  /* of steps that are dealt; its balance is atomic, and the mix's if there is
+                       one */
+  HrRowPlan *rows;  /* where they are numbered; atomic, and the mix's if there is one */
+  GArray *members;  /* HrRowMember: of the row … */
   guint64 members_epoch, members_row; /* … that is this; valid if there are any */
-  guint64 lengths_sum; /* atomic */
-  guint64 found_epoch; /* of a mix: the last one that has anything for us */
+  guint64 lengths_sum;                /* atomic */
+  guint64 found_epoch;                /* of a mix: the last one that has anything for us */
 
   guint epoch;    /* that reads are made for */
   guint64 n;      /* places of an epoch with lines, as limits leave them; valid if n_known */

@@ -332,6 +332,12 @@ check_data (gpointer data, const HrPlan *plan, GError **error)
 
 /* ---- where to go on ---- */
 
+#define PACKED_RANKS                                                                               \
+  "the blocks of each rank make their own number of rows, which that rank alone knows: go on "     \
+  "with "                                                                                          \
+  "as many ranks, each from its own checkpoint; a run with scan=lengths numbers rows for all "     \
+  "ranks, and its checkpoints are for any number of them"
+
 static gboolean
 set_start (HrRun *source, JsonObject *root, GError **error)
 {
@@ -348,6 +354,11 @@ set_start (HrRun *source, JsonObject *root, GError **error)
   if ((was == 0) != rows)
     return differs (error, rows ? "packed rows were not numbered, and are now (scan=lengths)"
                                 : "packed rows were numbered (scan=lengths), and are not now");
+  if (was != size && !rows && hr_packer_find (source->pipeline) != NULL)
+    return differs (error,
+                    "the blocks of all ranks together had %" G_GINT64_FORMAT
+                    " samples and have %" G_GINT64_FORMAT ": " PACKED_RANKS,
+                    was, size);
   if (was != size && !rows)
     return differs (error,
                     "a step had %" G_GINT64_FORMAT " samples of all ranks together and has "
@@ -390,8 +401,7 @@ set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
     if (get_int (root, "rank") != (gint64)pipeline->settings.rank)
       return differs (error,
                       "it is of packed rows of rank %" G_GINT64_FORMAT ", this is rank "
-                      "%" G_GUINT64_FORMAT
-                      ": the blocks of each rank make their own number of rows",
+                      "%" G_GUINT64_FORMAT ": " PACKED_RANKS,
                       get_int (root, "rank"), pipeline->settings.rank);
     run->delivered_rows = (guint)row;
     run->known_skipped = g_array_new (FALSE, FALSE, sizeof (gint64));

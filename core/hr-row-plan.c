@@ -12,9 +12,9 @@
 #define MAX_COUNTED 20000000
 
 typedef struct {
-  HrSlot slot;    /* which epoch */
+  HrSlot slot;     /* which epoch */
   GArray *rows_of; /* sums: of the rows of each block; NULL: not made yet */
-  guint64 n;      /* places */
+  guint64 n;       /* places */
 } Epoch;
 
 typedef struct {
@@ -226,8 +226,8 @@ static const Epoch *
 get_epoch (HrRowPlan *plan, guint64 number)
 {
   gboolean found;
-  Epoch *epoch = hr_slots_find (plan->epochs, sizeof *epoch, plan->n_slots, &plan->clock, number,
-                                0, &found);
+  Epoch *epoch =
+      hr_slots_find (plan->epochs, sizeof *epoch, plan->n_slots, &plan->clock, number, 0, &found);
 
   if (found)
     return epoch;

@@ -37,8 +37,8 @@ typedef struct _HrRowPlan HrRowPlan;
  * @bounds: epochs and limit count; none: what is asked for is not cut
  * @n_readers: that go through the rows, each at its own pace
  *
- * Keeps the blocks and the sums of rows that each reader is at: (n_readers + 1) * (44 bytes a sample
- * of a block + 8 bytes a block of the epoch).
+ * Keeps the blocks and the sums of rows that each reader is at: (n_readers + 1) * (44 bytes a
+ * sample of a block + 8 bytes a block of the epoch).
  */
 HrRowPlan *hr_row_plan_new (HrMeasureFunc measure, gpointer user, const HrRowRules *rules,
                             guint64 n_lines, const HrBounds *bounds, const HrShard *shard,

@@ -8,6 +8,8 @@ import subprocess
 import tempfile
 import traceback
 
+import reference
+
 HANGS = 50 * int(os.environ.get("MESON_TEST_TIMEOUT_MULTIPLIER", "1"))
 BOM = b"\xef\xbb\xbf"
 
@@ -117,6 +119,37 @@ def random_rules(rng, n_bytes):
     if run["epochs"] == 0 and "limit" not in run and "steps" not in run:
         run["steps"] = rng.randrange(1, 30)
     return rules, run
+
+
+def random_mix_rules(rng):
+    """Properties of a mix, but those that bound the run."""
+    rules = {"weights": rng.choice(["ratio", "ratio", "epochs", "temperature"])}
+    if rules["weights"] == "temperature":
+        rules["temperature"] = rng.choice([0.5, 1, 2, 3.3, 100])
+    elif rules["weights"] == "ratio" and rng.random() < 0.5:
+        rules["end"] = rng.choice(["longest", "shortest"])
+    for name, values in (("pattern", ["even", "random"]), ("seed", [0, 5, 2**63 - 1]), ("shuffle", ["none", "window", "full"])):
+        if rng.random() < 0.5:
+            rules[name] = rng.choice(values)
+    return rules
+
+
+def random_member(rng, number, rules, bad=None, long=0):
+    """A data set of at least one line, and what is said of it."""
+    while True:
+        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]) if bad is None else bad, long=long, most=rng.choice([3, 20, 40]), prefix=f"{number}-")
+        n = sum(len(reference.lines(d)) for d in data.objects.values())
+        if n > 0:
+            break
+        data.remove()
+    said = {"weight": rng.choice([1, 1, 2, 3, 0.5, 0.3, 7, 1.25, 0.333333, 40])}
+    for name, values in (("repeat", [True, False]), ("shuffle", ["none", "window", "full"]), ("seed", [0, 3, 2**63 - 1]),
+                         ("block_bytes", [50, 200, 1000]), ("window_blocks", [1, 3])):
+        if rng.random() < 0.4:
+            said[name] = rng.choice(values)
+    if rules["weights"] == "epochs" and not said.get("repeat", True):
+        said["weight"] = min(said["weight"], 1)
+    return data, said
 
 
 def main(tests, *args):

@@ -14,9 +14,11 @@ import sys
 import tempfile
 import zlib
 
+import mixing
 import reference
 import tokenizer
-from runner import Data, Runner, got_members, main, random_data, random_rules, record, show
+from runner import (Data, Runner, got_members, main, random_data, random_member, random_mix_rules, random_rules, record,
+                    show)
 
 ORDER_RUN, HR_LAUNCH = sys.argv[1:3]
 OPTIONS = {"n": 60, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[3:])}}
@@ -119,27 +121,46 @@ def test_no_pixel(runner):
 
 
 class Costs:
-    """Random data with images in it, and what reference.py must know of its samples."""
+    """Random data with images in it, of one source or of a mix, and what reference.py must know of its samples."""
 
-    def __init__(self, rng, most=40):
-        self.data = random_data(rng, bad=rng.choice([0, 0, 0.1]), most=most)
-        self.limit = rng.choice([0, 0, 150])
-        for key, content in list(self.data.objects.items()):
-            lines = content.split(b"\n")
-            for i, line in enumerate(lines):
-                if line.endswith(b"}") and rng.random() < 0.3:
-                    lines[i] = line.replace(b'"value": "say ', b'"value": "<image>say ').replace(b"{", b'{"image": "%d.png", ' % rng.randrange(3), 1)
-            self.data.add(key, b"\n".join(lines))
-        for i, (width, height) in enumerate(SIZES):
-            for folder in {(self.data.folder / key).parent for key in self.data.objects}:
-                (folder / f"{i}.png").write_bytes(png(width, height))
+    def __init__(self, rng, mixed=False):
+        self.mix, self.limit = random_mix_rules(rng) if mixed else None, rng.choice([0, 0, 150])
+        bad = rng.choice([0, 0, 0.1])
+        self.members = [random_member(rng, i, self.mix, bad=bad) for i in range(rng.choice([1, 2, 3, 5]))] if mixed \
+            else [(random_data(rng, bad=bad), {})]
+        self.data = self.members[0][0]
+        for data, _ in self.members:
+            self.add_images(rng, data)
         tokenizer.write(self.data.folder / "tokenizer.json")
+        self.objects = {key: content for data, _ in self.members for key, content in data.objects.items()}
         self.sizes, self.bad = {}, set()
-        for key, content in self.data.objects.items():
+        for key, content in self.objects.items():
             for byte in reference.lines(content):
                 self.sizes[key, byte] = self.measure(content[byte:].split(b"\n")[0])
                 if self.sizes[key, byte] is None:
                     self.bad.add((key, byte))
+
+    def add_images(self, rng, data):
+        for key, content in list(data.objects.items()):
+            lines = content.split(b"\n")
+            for i, line in enumerate(lines):
+                if line.endswith(b"}") and rng.random() < 0.3:
+                    lines[i] = line.replace(b'"value": "say ', b'"value": "<image>say ').replace(b"{", b'{"image": "%d.png", ' % rng.randrange(3), 1)
+            data.add(key, b"\n".join(lines))
+        for i, (width, height) in enumerate(SIZES):
+            for folder in {(data.folder / key).parent for key in data.objects}:
+                (folder / f"{i}.png").write_bytes(png(width, height))
+
+    def remove(self):
+        for data, _ in self.members:
+            data.remove()
+
+    def order(self, epoch, **rules):
+        """The lines of an epoch; rules: those of the source, if it is one alone."""
+        if self.mix is None:
+            return reference.order(self.objects, epoch, **rules)
+        how = {("pattern_of" if k == "pattern" else k): v for k, v in self.mix.items()}
+        return mixing.order([{"objects": data.objects, **said} for data, said in self.members], epoch, **how)
 
     def measure(self, line):
         """Tokens and pixels; None: no sample."""
@@ -158,15 +179,20 @@ class Costs:
     def is_json(self, line):
         key, byte = line
         try:
-            json.loads(self.data.objects[key][byte:].split(b"\n")[0].removeprefix(b"\xef\xbb\xbf"))
+            json.loads(self.objects[key][byte:].split(b"\n")[0].removeprefix(b"\xef\xbb\xbf"))
         except json.JSONDecodeError:
             return False
         return True
 
     def chain(self, rules, batch, rng=random):
-        return (f"filesrc location={self.data.folder} {show(rules)} ! jsonlparse workers={rng.choice([1, 3])} ! imagefetch ! "
+        if self.mix is None:
+            before, behind = f"filesrc location={self.data.folder} {show(rules)}", ""
+        else:
+            before = f"mix name=m {show(self.mix)} queue-items={rng.choice([1, 2, 100])} block-bytes={rng.choice([1, 300, 1 << 20])}"
+            behind = " ".join(f" filesrc location={data.folder} {show(said)} ! m." for data, said in self.members)
+        return (f"{before} ! jsonlparse workers={rng.choice([1, 3])} ! imagefetch ! "
                 f"tokenize tokenizer={self.data.folder}/tokenizer.json {f'max-length={self.limit} ' if self.limit else ''}"
-                f"workers={rng.choice([1, 2])} ! {batch} ! {rng.choice(['', 'prefetchqueue max-batches=2 ! '])}appsink")
+                f"workers={rng.choice([1, 2])} ! {batch} ! {rng.choice(['', 'prefetchqueue max-batches=2 ! '])}appsink{behind}")
 
     def cost(self, line):
         tokens, pixels = self.sizes.get(line) or (0, 0)
@@ -176,13 +202,13 @@ class Costs:
 SIZES = [(256, 256), (320, 640), (1024, 512)]
 
 
-def check_balance(runner, seed):
+def check_balance(runner, seed, mixed):
     rng = random.Random(seed)
-    costs = Costs(rng)
-    rules, run = random_rules(rng, sum(map(len, costs.data.objects.values())))
+    costs = Costs(rng, mixed)
+    rules, run = random_rules(rng, sum(map(len, costs.objects.values())))
     group, drop_last = rng.choice([1, 2, 4, 6, 12]), rng.random() < 0.3
     run.pop("world")
-    steps = list(reference.steps(costs.data.objects, group, drop_last=drop_last, **rules, **run))
+    steps = list(reference.steps(None, group, drop_last=drop_last, order_of=lambda _, epoch: costs.order(epoch, **rules), **run))
     common = "on-error=skip scan=lengths balance=pixels"
 
     def text(world, rank, more=""):
@@ -207,7 +233,7 @@ def check_balance(runner, seed):
             assert answer["error"] is None, answer["error"]
             got, wanted = [got_members(s) for s in answer["steps"]], [expected(world, rank, s) for s in left]
             assert got == wanted, f"{got}\nnot {wanted}\n{text(world, rank, show(run))}"
-            assert answer["n_steps"] == len(steps)
+            assert answer["n_steps"] == len(steps), f"{answer['n_steps']}, not {len(steps)}\n{text(world, rank, show(run))}"
             if mark:
                 resume, at = answer["checkpoint"], at + mark
         whole = [k for k, s in enumerate(steps) if all(s[2])]  # bounds cut runs, not requests
@@ -219,27 +245,35 @@ def check_balance(runner, seed):
             answer = runner.run(text(world, 0, "requests=true"), environment={"HR_PLAN_CACHE": cache}, requests=requests)
             assert answer["error"] is None, answer["error"]
             assert [got_members(s) for s in answer["steps"]] == [expected(world, rank, s) for s, rank in slices]
-    costs.data.remove()
+    costs.remove()
 
 
-def test_balance(runner):
-    """steps dealt by cost are those of the reference, resumed with other ranks and asked for as well"""
+def repeat(check, *args):
     for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"]):
         try:
-            check_balance(runner, seed)
+            check(seed, *args)
         except Exception:
             print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
             raise
 
 
+def test_balance(runner):
+    """steps dealt by cost are those of the reference, resumed with other ranks and asked for as well"""
+    repeat(lambda seed: check_balance(runner, seed, False))
+
+
+def test_balance_of_mix(runner):
+    """… of random mixes as well"""
+    repeat(lambda seed: check_balance(runner, seed, True))
+
+
 class Rows:
     """A stream of packed rows whose lengths are known, and what it must be."""
 
-    def __init__(self, runners, seed):
+    def __init__(self, runners, seed, mixed=False):
         self.rng, self.runners = random.Random(seed), runners
-        self.costs = Costs(self.rng)
-        data = self.costs.data
-        self.rules, self.run = random_rules(self.rng, sum(map(len, data.objects.values())))
+        self.costs = Costs(self.rng, mixed)
+        self.rules, self.run = random_rules(self.rng, sum(map(len, self.costs.objects.values())))
         self.run.pop("world")
         self.limits = {"pack_window": self.rng.choice([1, 2, 5, 16, 512]), "max_tokens": self.rng.choice([100, 250, 600, 2000]),
                        **self.rng.choice([{}, {}, {"max_image_tokens": 500}])}
@@ -248,11 +282,11 @@ class Rows:
 
     def close(self):
         self.cache.cleanup()
-        self.costs.data.remove()
+        self.costs.remove()
 
     def order(self, epoch, bounded=True):
         if (epoch, bounded) not in self.epochs:
-            places = reference.order(self.costs.data.objects, epoch, **self.rules)
+            places = self.costs.order(epoch, **self.rules)
             if bounded and "limit" in self.run:
                 places = places[:max(self.run["limit"] - epoch * len(places), 0)]
             made = reference.rows(places, self.sizes, self.limits["pack_window"], self.limits["max_tokens"],
@@ -295,9 +329,9 @@ class Rows:
 
     def check_nothing(self):
         """TRUE: no line makes a sample that fits into a row; an error says so, if there are lines."""
-        places, made = self.order(0, False)
-        if made or not places:
-            return not places
+        if not self.sizes or any(reference.rows([line], self.sizes, 1, self.limits["max_tokens"], self.limits.get("max_image_tokens", 0))
+                                 for line in self.sizes):
+            return not self.sizes
         answer = self.runners[0].run(self.text(self.run), environment={"HR_PLAN_CACHE": self.cache.name})
         assert "no packed row can be made" in (answer["error"] or ""), answer["error"]
         return True
@@ -322,10 +356,11 @@ class Rows:
         rng, world = self.rng, self.rng.choice([1, 2, 3])
         run = {"epochs": 1, "world": world}
         answers = [self.ask(self.text({**run, "rank": r})) for r in range(world)]
-        skipped = sum(not self.costs.is_json(line) for line in self.costs.bad)
+        places, made = self.order(0, False)
+        skipped = sum(not self.costs.is_json(line) for line in places) if made else 0
         assert sum(a["skipped"] for a in answers) == skipped, f"{[a['skipped'] for a in answers]}, not {skipped}"
         seen = [m[:2] for a in answers for s in a["steps"] for m in s[4]]
-        wanted = [list(self.order(0, False)[0][p]) for row in self.order(0, False)[1] for p in row]
+        wanted = [list(places[p]) for row in made for p in row]
         assert sorted(seen) == sorted(wanted)
 
     def check_requests(self):
@@ -336,7 +371,9 @@ class Rows:
         assert got == [(e, r, self.members(e, r, False)) for e, r in asked], got
 
     def check_same_rows(self):
-        """One rank alone gets the same rows as without lengths."""
+        """One rank alone gets the same rows as without lengths; there, an epoch without any ends nothing."""
+        if not all(self.order(epoch, False)[1] for epoch in range(2)):
+            return
         run = {"epochs": 2}
         one, other = (self.ask(self.text(run, scan))["steps"] for scan in ("scan=lengths", ""))
         assert [(s[0], s[3]) for s in one] == [(s[0], s[3]) for s in other]
@@ -346,23 +383,31 @@ def rng_choice(rows):
     return rows.rng.choice(rows.runners)
 
 
+def check_rows(seed, runners, mixed):
+    one = Rows(runners, seed, mixed)
+    try:
+        if one.check_nothing():
+            return
+        one.check_legs()
+        one.check_counts()
+        one.check_requests()
+        one.check_same_rows()
+    finally:
+        one.close()
+
+
 def test_rows(_):
     """packed rows that are numbered are those of the reference: ranks, cuts, requests, what is left out"""
     runners = [Runner(ORDER_RUN), Runner(ORDER_RUN, HR_STALL="1")]
-    for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"]):
-        one = Rows(runners, seed)
-        try:
-            if one.check_nothing():
-                continue
-            one.check_legs()
-            one.check_counts()
-            one.check_requests()
-            one.check_same_rows()
-        except Exception:
-            print(f"# repeat: {' '.join(sys.argv[:3])} seed={seed} n=1")
-            raise
-        finally:
-            one.close()
+    repeat(check_rows, runners, False)
+    for runner in runners:
+        runner.close()
+
+
+def test_rows_of_mix(_):
+    """… of random mixes as well"""
+    runners = [Runner(ORDER_RUN), Runner(ORDER_RUN, HR_STALL="1"), Runner(ORDER_RUN, HR_STALL="77")]
+    repeat(check_rows, runners, True)
     for runner in runners:
         runner.close()
 
@@ -378,7 +423,7 @@ def test_lost_images(runner):
         for path in one.costs.data.folder.rglob("0.png"):
             path.unlink()
         after = one.ask(one.text({"epochs": 2}))
-        lost = {line for line in one.sizes if b'"image": "0.png"' in one.costs.data.objects[line[0]][line[1]:].split(b"\n")[0]}
+        lost = {line for line in one.sizes if b'"image": "0.png"' in one.costs.objects[line[0]][line[1]:].split(b"\n")[0]}
         wanted = [(s[0], s[1], [m for m in got_members(s) if tuple(m[:2]) not in lost]) for s in before["steps"]]
         assert [(s[0], s[1], got_members(s)) for s in after["steps"]] == wanted, f"seed={seed}"
         assert before["n_steps"] == after["n_steps"]

@@ -13,28 +13,10 @@ import tempfile
 import mixing
 import reference
 import tokenizer
-from runner import Runner, expected_members, got_members, main, random_data, show
+from runner import Runner, expected_members, got_members, main, random_member, random_mix_rules, record, show
 
 ORDER_RUN, CASES = sys.argv[1], pathlib.Path(sys.argv[2])
 OPTIONS = {"n": 100, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[3:])}}
-
-
-def random_member(rng, number, rules, bad=None, long=0):
-    """A data set of at least one line, and what is said of it."""
-    while True:
-        data = random_data(rng, bad=rng.choice([0, 0, 0.1, 1]) if bad is None else bad, long=long, most=rng.choice([3, 20, 40]), prefix=f"{number}-")
-        n = sum(len(reference.lines(d)) for d in data.objects.values())
-        if n > 0:
-            break
-        data.remove()
-    said = {"weight": rng.choice([1, 1, 2, 3, 0.5, 0.3, 7, 1.25, 0.333333, 40])}
-    for name, values in (("repeat", [True, False]), ("shuffle", ["none", "window", "full"]), ("seed", [0, 3, 2**63 - 1]),
-                         ("block_bytes", [50, 200, 1000]), ("window_blocks", [1, 3])):
-        if rng.random() < 0.4:
-            said[name] = rng.choice(values)
-    if rules["weights"] == "epochs" and not said.get("repeat", True):
-        said["weight"] = min(said["weight"], 1)
-    return data, said
 
 
 class Round:
@@ -43,14 +25,7 @@ class Round:
     def __init__(self, runners, seed):
         self.rng, self.runners = random.Random(seed), runners
         rng = self.rng
-        self.rules = {"weights": rng.choice(["ratio", "ratio", "epochs", "temperature"])}
-        if self.rules["weights"] == "temperature":
-            self.rules["temperature"] = rng.choice([0.5, 1, 2, 3.3, 100])
-        elif self.rules["weights"] == "ratio" and rng.random() < 0.5:
-            self.rules["end"] = rng.choice(["longest", "shortest"])
-        for name, values in (("pattern", ["even", "random"]), ("seed", [0, 5, 2**63 - 1]), ("shuffle", ["none", "window", "full"])):
-            if rng.random() < 0.5:
-                self.rules[name] = rng.choice(values)
+        self.rules = random_mix_rules(rng)
         self.bounds = {"epochs": rng.choice([0, 1, 2, 3, 3])}
         for name in ("limit", "steps"):
             if rng.random() < (0.25 if self.bounds["epochs"] else 0.8):
@@ -266,6 +241,22 @@ def test_member_for_other_ranks(runners):
             runner = runners[rank + 1]
             steps = runner.steps(text.replace("! appsink", "! batch size=1 ! appsink"))
             assert len(steps) == 70 and {pathlib.Path(s[4][0][0]).name for s in steps} == {name}
+
+
+def test_rank_without_any(runners):
+    """a rank that has padding for ever, or some of a member now and then, goes on as long as it shall"""
+    with tempfile.TemporaryDirectory() as folder:
+        for name in "abc":
+            pathlib.Path(folder, f"{name}.jsonl").write_bytes(record(name) + b"\n")
+        sources = " ".join(f"filesrc location={folder}/{name}.jsonl ! m." for name in "abc")
+        for pattern in ("even", "random"):
+            given = collections.Counter()
+            for rank in range(4):
+                text = f"serial={{}} world=4 rank={rank} epochs=0 steps=300 mix name=m pattern={pattern} ! jsonlparse ! batch size=1 ! appsink {sources}"
+                steps, serial = (runners[rank].steps(text.format(how)) for how in ("false", "true"))
+                assert [s[4] for s in steps] == [s[4] for s in serial] and len(steps) == 300, len(steps)
+                given.update(m[0] and pathlib.Path(m[0]).name for s in steps for m in s[4])
+            assert given == {"a.jsonl": 300, "b.jsonl": 300, "c.jsonl": 300, None: 300}, given
 
 
 def test_member_that_fails(runners):

@@ -103,7 +103,11 @@ def test_ranks():
     one.data.add("more.jsonl", b"".join(json.dumps({"id": i, "response": "x" * 50}).encode() + b"\n" for i in range(50)))
     bounds = {"epochs": 0, "steps": 5}
     checkpoint = runner.run(one.text(2, 1, bounds), take=2, mark=2)["checkpoint"]
-    assert "rank 1" in runner.run(one.text(2, 0, bounds), resume=checkpoint)["error"]
+    error = runner.run(one.text(2, 0, bounds), resume=checkpoint)["error"]
+    assert "rank 1" in error and "scan=lengths" in error, error
+    for world in (1, 3):  # nobody knows where the streams of other ranks are
+        error = runner.run(one.text(world, 0, bounds), resume=checkpoint)["error"]
+        assert f"had {2 * one.window} samples and have {world * one.window}" in error and "scan=lengths" in error, error
     assert runner.run(one.text(2, 1, bounds), resume=checkpoint)["error"] is None
     for bad in ({}, {"epochs": 0}, {"steps": 5}):
         assert "steps=N epochs=0" in runner.run(one.text(2, 0, bad))["error"], bad
