@@ -194,17 +194,6 @@ hr_mix_run_tell (HrMixRun *run, guint member, const HrMixTold *what, GError **er
   return !last || complete (run, error);
 }
 
-const HrMix *
-hr_mix_run_get (HrMixRun *run)
-{
-  const HrMix *mix;
-
-  hr_mutex_lock (&run->lock);
-  mix = run->mix;
-  hr_mutex_unlock (&run->lock);
-  return mix;
-}
-
 gint
 hr_mix_run_find_missing (HrMixRun *run)
 {

@@ -37,9 +37,7 @@ void hr_mix_run_set_start (HrMixRun *run, const HrPlanStart *start, guint64 leng
 /* the last one to tell finds out whether they go together: HR_PARSE_ERROR_CONFLICT, or what
  * hr_plan_check_lengths() says */
 gboolean hr_mix_run_tell (HrMixRun *run, guint member, const HrMixTold *what, GError **error);
-/* (transfer none) (nullable): not before all have told */
-const HrMix *hr_mix_run_get (HrMixRun *run);
-/* … waits for it; %NULL: closed. @closed: also NULL: does not wait */
+/* (transfer none): waits until all have told; %NULL: closed. @closed: also NULL: does not wait */
 const HrMix *hr_mix_run_wait (HrMixRun *run, const gint *closed, const gint *stopping);
 /* members find out lengths one after the other, as each takes all processors and as much memory as
  * the run: waits for its turn. FALSE: closed */

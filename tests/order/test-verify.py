@@ -52,6 +52,12 @@ def test_exact():
            "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink", "--stops=6", "--steps=20")
     verify(f"mix name=m epochs=2 shuffle=full ! jsonlparse ! batch size=4 ! prefetchqueue ! fakesink sync-every=5 filesrc location={SHARDS}/ "
            f"weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ ! m.", "--stops=6")
+    # … and numbered rows of a mix
+    for pattern in ("even", "random"):
+        verify(f"scan=lengths mix name=m epochs=2 shuffle=full pattern={pattern} ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
+               "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink "
+               f"filesrc location={SHARDS}/ weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ repeat=false ! m.",
+               "--stops=6")
     data.remove()
 
 
