@@ -51,6 +51,13 @@ HrElement *hr_element_get_previous (HrElement *element, guint pad);
  */
 gboolean hr_element_is_set (HrElement *element, const char *property);
 /**
+ * hr_element_warn: (skip)
+ * @why: what the user should know although the run goes on
+ *
+ * A %HR_MESSAGE_WARNING in the element's name. From any thread, between start() and stop().
+ */
+void hr_element_warn (HrElement *element, const GError *why);
+/**
  * hr_element_get_stop_fd: (skip)
  *
  * For start(), where there is no #HrOut yet: what waits there, for a network say, ends with

@@ -79,6 +79,15 @@ hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, 
   hr_mutex_unlock (&pipeline->lock);
 }
 
+void
+hr_element_warn (HrElement *element, const GError *why)
+{
+  g_autoptr (GError) error = g_error_copy (why);
+
+  g_prefix_error (&error, "%s \"%s\": ", element->def->name, element->common.name);
+  hr_pipeline_post (element->pipeline, HR_MESSAGE_WARNING, element, error, NULL);
+}
+
 HrMessage *
 hr_pipeline_pop_message (HrPipeline *pipeline, gint64 timeout_ns)
 {

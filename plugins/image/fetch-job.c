@@ -125,7 +125,8 @@ hr_fetch_job_free (HrFetchJob *job)
 
     if (item->request)
       hr_http_cancel (job->state->http, item->request);
-    g_clear_pointer (&item->memory, hr_memory_unref);
+    hr_fetch_forget_kept (item);
+    g_clear_pointer (&item->key, g_bytes_unref);
   }
   g_clear_pointer (&job->buffer, hr_buffer_unref);
   g_free (job->items);

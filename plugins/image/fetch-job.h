@@ -2,6 +2,7 @@
 #pragma once
 #include "headrace.h"
 #include "http-metrics.h"
+#include "object-cache.h"
 #include "s3-props.h"
 #include "s3-request.h"
 
@@ -13,12 +14,15 @@ typedef struct {
   guint64 max_bytes;
   char **allow_links;
   char *media_root;
+  gint64 cache_age;
+  HR_CACHE_FIELDS
   HR_S3_FIELDS
 } HrImagefetch;
 
 /* for all workers */
 typedef struct {
   HrHttpMetrics metrics;
+  HrObjectCache cache;
   gboolean turned; /* sizes are told after EXIF orientation */
 } HrFetchShared;
 
@@ -41,6 +45,12 @@ typedef struct {
   gsize wanted; /* bytes, once they are known */
   HrMemory *memory;
   gsize size;
+
+  /* with a cache: */
+  GBytes *key;
+  gboolean looked_up;
+  gboolean at_hand; /* `memory` holds what was kept, and may be taken for the object … */
+  char *known_etag; /* … or if the server says that this is still its ETag */
 } HrFetchItem;
 
 /* one sample */
@@ -81,9 +91,17 @@ void hr_fetch_finish (HrFetchJob *job, GError *error);
 void hr_fetch_fail (HrFetchItem *item, GError *error);
 void hr_fetch_item_done (HrFetchItem *item);
 
-/* fetch-transfer.c: over a network; ends in hr_fetch_fail() or hr_fetch_item_done() */
+/* fetch-transfer.c: over a network; ends in hr_fetch_fail() or hr_fetch_item_done(), unless the
+ * cache has it at hand. FALSE without an error: the budget has no room for that yet */
 gboolean hr_fetch_start_transfer (HrFetchItem *item, GError **error);
 /* fetch-local.c: what is at hand at once. FALSE without an error: the budget has no room for it yet
  */
 gboolean hr_fetch_read_file (HrFetchItem *item, GError **error);
 gboolean hr_fetch_decode_data (HrFetchItem *item, GError **error);
+
+/* fetch-cache.c. FALSE without an error: the budget has no room yet for what was kept */
+gboolean hr_fetch_look_up (HrFetchItem *item, const char *endpoint, GError **error);
+/* what was kept is not the object any more */
+void hr_fetch_forget_kept (HrFetchItem *item);
+/* the item was fetched whole; @etag: (nullable): what the server calls it */
+void hr_fetch_keep (HrFetchItem *item, const char *etag);

@@ -18,6 +18,9 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
     item->stage = ITEM_PAUSED;
     return HR_HTTP_PAUSE;
   }
+  /* this is another one, for good: what was kept is not there any more */
+  request->known_etag = NULL;
+  hr_fetch_forget_kept (item);
   memory = hr_fetch_grow (item, request->body, request->received, bytes, error);
   if (!memory)
     return HR_HTTP_REFUSE;
@@ -55,6 +58,23 @@ is_web (const HrFetchItem *item)
   return g_ascii_strncasecmp (hr_fetch_get_uri (item), "http", 4) == 0;
 }
 
+/* the server says that what was kept still holds */
+static void
+take_kept (HrFetchItem *item, const HrHttpResponse *response)
+{
+  GError *error = NULL;
+
+  if (!response->etag || strcmp (response->etag, item->known_etag) == 0) {
+    hr_object_cache_hit (&item->job->state->shared->cache, item->key, item->size, TRUE);
+    hr_fetch_item_done (item);
+    return;
+  }
+  /* not what it was asked for: the object itself, then */
+  hr_fetch_forget_kept (item);
+  if (!hr_fetch_start_transfer (item, &error))
+    hr_fetch_fail (item, error);
+}
+
 static void
 request_done (HrHttpRequest *request, GError *error)
 {
@@ -67,8 +87,14 @@ request_done (HrHttpRequest *request, GError *error)
     hr_fetch_fail (item, judge (request, is_web (item), error));
     return;
   }
+  if (request->response.status == 304) {
+    take_kept (item, &request->response);
+    return;
+  }
+  hr_fetch_forget_kept (item);
   item->memory = g_steal_pointer (&request->body);
   item->size = request->received;
+  hr_fetch_keep (item, request->response.etag);
   hr_fetch_item_done (item);
 }
 
@@ -96,8 +122,9 @@ escape_url (const char *link)
   return g_string_free (url, FALSE);
 }
 
+/* @endpoint: (out) (transfer full): whose object it is */
 static HrHttpRequest *
-new_request (HrFetchItem *item, GError **error)
+new_request (HrFetchItem *item, char **endpoint, GError **error)
 {
   const char *link = hr_fetch_get_uri (item);
   g_auto (HrS3Uri) uri = { 0 };
@@ -111,6 +138,7 @@ new_request (HrFetchItem *item, GError **error)
     request = hr_http_request_new (link, url);
     request->follow = TRUE;
     request->question.close_is_end = TRUE;
+    *endpoint = g_strdup ("");
     return request;
   }
   if (!hr_s3_uri_parse (&uri, link, &failure) || !*uri.key) {
@@ -119,17 +147,26 @@ new_request (HrFetchItem *item, GError **error)
     return NULL;
   }
   config = get_config (item->job->state, error);
-  return config ? hr_s3_get (config, uri.bucket, uri.key) : NULL;
+  if (!config)
+    return NULL;
+  *endpoint = hr_s3_config_get_endpoint (config);
+  return hr_s3_get (config, uri.bucket, uri.key);
 }
 
 gboolean
 hr_fetch_start_transfer (HrFetchItem *item, GError **error)
 {
   HrFetchJob *job = item->job;
-  HrHttpRequest *request = new_request (item, error);
+  g_autofree char *endpoint = NULL;
+  HrHttpRequest *request = new_request (item, &endpoint, error);
 
   if (!request)
     return FALSE;
+  if (!hr_fetch_look_up (item, endpoint, error) || item->at_hand) {
+    hr_http_request_free (request);
+    return item->at_hand;
+  }
+  request->known_etag = item->known_etag;
   request->max_bytes = job->state->self->max_bytes;
   request->priority = hr_ticket_get_number (job->ticket);
   request->room = make_room;

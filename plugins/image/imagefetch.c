@@ -18,6 +18,10 @@ static const HrProp props[] = {
                   "Tree that relative links may not leave; if unset jsonlparse's, or the location "
                   "given to the source",
                   .flags = HR_PROP_STREAM),
+  HR_CACHE_PROPS (HrImagefetch),
+  HR_PROP_DURATION (HrImagefetch, cache_age, 0, 10 * 365 * 24 * 3600 * HR_SECOND, 0,
+                    "How long what is kept in cache is taken without asking the server whether it "
+                    "is still the same; 0: it is always asked (If-None-Match)"),
   HR_S3_PROPS (HrImagefetch),
   HR_PROP_END
 };
@@ -32,8 +36,12 @@ start_item (HrFetchItem *item)
   gboolean last = item->job->n_left == 1;
 
   if (!is_data && !is_file) {
-    if (hr_fetch_start_transfer (item, &error))
-      return TRUE;
+    if (hr_fetch_start_transfer (item, &error)) {
+      if (!item->at_hand)
+        return TRUE;
+      hr_fetch_item_done (item);
+      return !last;
+    }
   } else if (is_data ? hr_fetch_decode_data (item, &error) : hr_fetch_read_file (item, &error)) {
     hr_fetch_item_done (item);
     return !last;
@@ -167,9 +175,12 @@ imagefetch_poll (gconstpointer self G_GNUC_UNUSED, gpointer worker, int wake_fd,
 }
 
 static void
-imagefetch_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
+imagefetch_metrics (gconstpointer self, gpointer shared, JsonBuilder *into)
 {
-  hr_http_metrics_add (&((HrFetchShared *)shared)->metrics, into);
+  HrFetchShared *state = shared;
+
+  hr_http_metrics_add (&state->metrics, into);
+  hr_object_cache_add_metrics (&state->cache, ((const HrImagefetch *)self)->cache, into);
 }
 
 static guint
@@ -194,10 +205,21 @@ imagefetch_check_place (gconstpointer self G_GNUC_UNUSED, HrElement *element, GE
 }
 
 static gboolean
-imagefetch_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, HrElement *element,
-                  GError **error)
+imagefetch_start (gconstpointer selfp, gpointer data, HrElement *element, GError **error)
 {
-  return hr_sizing_is_turned (element, &((HrFetchShared *)shared)->turned, error);
+  const HrImagefetch *self = selfp;
+  HrFetchShared *shared = data;
+
+  if (!hr_sizing_is_turned (element, &shared->turned, error))
+    return FALSE;
+  hr_object_cache_start (&shared->cache, self->cache, self->cache_size, element);
+  return TRUE;
+}
+
+static void
+imagefetch_stop (gconstpointer self G_GNUC_UNUSED, gpointer shared)
+{
+  hr_object_cache_stop (&((HrFetchShared *)shared)->cache);
 }
 
 static gboolean
@@ -244,7 +266,10 @@ imagefetch_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
 static const char *const examples[] = {
   "filesrc location=tests/data/cases/16-image-links/corpus/ ! jsonlparse ! imagefetch "
   "on-error=skip ! fakesink",
-  "s3src location=s3://demo/train/ ! jsonlparse ! imagefetch concurrency=128 ! fakesink", NULL
+  "s3src location=s3://demo/train/ ! jsonlparse ! imagefetch concurrency=128 ! fakesink",
+  "s3src location=s3://demo/train/ ! jsonlparse ! imagefetch cache=/tmp/headrace-images "
+  "cache-size=1GiB ! fakesink",
+  NULL
 };
 
 HR_ELEMENT (
@@ -258,11 +283,15 @@ HR_ELEMENT (
         "in parallel, and those of many samples at once. Bad links are link-refused, "
         "media-not-found, media-forbidden, media-undecodable (data:) or image-too-large; "
         "a server that does not answer, after tries= times, ends the run. The stats count "
-        "requests, retries (further tries) and throttled (answers that asked for less).",
+        "requests, retries (further tries) and throttled (answers that asked for less). With "
+        "cache= what comes over the network is kept on disk, and taken from there the next time, "
+        "if the server says that it is still the same (see docs/storage.md). The stats count "
+        "cache_hits, cache_hit_bytes, cache_misses, cache_stored_bytes, cache_not_stored (what "
+        "could not be kept) and cache_spoilt.",
     .examples = examples, .needs = "images:links", .gives = "images:encoded, image_sizes",
     .shared_size = sizeof (HrFetchShared), .worker_size = sizeof (HrFetchState), .props = props,
     .network = TRUE, .check = imagefetch_check, .check_place = imagefetch_check_place,
-    .start = imagefetch_start, .worker_start = imagefetch_worker_start,
+    .start = imagefetch_start, .stop = imagefetch_stop, .worker_start = imagefetch_worker_start,
     .worker_stop = imagefetch_worker_stop, .estimate = imagefetch_estimate,
     .submit = imagefetch_submit, .resume = imagefetch_resume, .poll = imagefetch_poll,
     .concurrency = imagefetch_concurrency, .metrics = imagefetch_metrics)

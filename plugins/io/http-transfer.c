@@ -265,6 +265,9 @@ set_headers (Transfer *transfer, GError **error)
   /* a weak tag never matches */
   if (question.etag && !g_str_has_prefix (question.etag, "W/"))
     g_ptr_array_add (lines, g_strconcat ("If-Match: ", question.etag, NULL));
+  /* once another one has begun to come, it is that one which is wanted */
+  if (request->known_etag && !question.etag)
+    g_ptr_array_add (lines, g_strconcat ("If-None-Match: ", request->known_etag, NULL));
   for (guint i = 0; i < lines->len; i++)
     add_header (transfer, lines->pdata[i]);
   return TRUE;
@@ -383,7 +386,7 @@ hr_http_transfer_judge (Transfer *transfer, int code, HrRetry *retry)
   /* an empty body has called no callback of ours */
   if (!error && is_success (request) && !request->head && !check_head (transfer))
     error = get_fault (transfer, CURLE_OK, retry);
-  if (error)
+  if (error || (request->known_etag && request->response.status == 304))
     return error;
   *retry = request->judge ? request->judge (request, &error) : judge_by_status (request, &error);
   return error;

@@ -47,6 +47,8 @@ typedef enum {
  *   had are noted there, so that later tries ask for the same object
  * @max_bytes: a longer body is refused; 0: any
  * @priority: the lower, the sooner
+ * @known_etag: (nullable): the caller has the object with this ETag (If-None-Match): status 304 is
+ *   a success without a body. Must outlive the request
  * @ca_bundle: (nullable): file of certificates; must outlive the request
  *
  * @prepare: (nullable): before each try: appends "Name: value" lines
@@ -69,6 +71,7 @@ struct _HrHttpRequest {
   gsize max_bytes;
   gint64 priority;
   const char *ca_bundle;
+  const char *known_etag;
   gboolean (*prepare) (HrHttpRequest *request, GPtrArray *headers, GError **error);
   HrRetry (*judge) (HrHttpRequest *request, GError **error);
   HrHttpRoom (*room) (HrHttpRequest *request, gsize bytes, GError **error);

@@ -4,6 +4,7 @@
 #include "http-wait.h"
 #include "line-limit.h"
 #include "line-source.h"
+#include "object-cache.h"
 #include "order-props.h"
 #include "s3-objects.h"
 #include "s3-props.h"
@@ -18,6 +19,7 @@ typedef struct {
   guint64 max_line_bytes;
   guint64 read_ahead;
   guint64 page_keys;
+  HR_CACHE_FIELDS
   HR_ORDER_FIELDS
   HR_S3_FIELDS
 } S3src;
@@ -38,17 +40,24 @@ static const HrProp props[] = {
                 "Requests in flight beside the one that is waited for", .unit = "requests"),
   HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
                 "Keys asked for by one list request; 0: as many as the server gives"),
+  HR_CACHE_PROPS (S3src),
   HR_ORDER_PROPS (S3src),
   HR_S3_PROPS (S3src),
   HR_PROP_END
 };
+
+/* for all workers */
+typedef struct {
+  HrHttpMetrics metrics;
+  HrObjectCache cache;
+} Shared;
 
 typedef struct {
   HrHttp *http;
   HrS3Config *config;
   HrLineSource *source;
   HrOut *out;
-  HrHttpMetrics *metrics; /* shared */
+  Shared *shared;
 } State;
 
 /* one ranged GET */
@@ -56,8 +65,10 @@ typedef struct {
   State *state;
   HrHttpRequest *request; /* until it is done */
   gboolean submitted;
+  GBytes *key; /* in the cache; NULL: is not kept */
   gint64 start;
-  gint64 size; /* of the object, as listed */
+  gint64 size;    /* of the object, as listed */
+  gsize expected; /* bytes it has */
   HrMemory *body;
   gsize received;
   GError *error;
@@ -72,14 +83,53 @@ part_done (HrHttpRequest *request, GError *error)
   part->error = error;
   part->body = g_steal_pointer (&request->body);
   part->received = request->received;
+  if (part->key && !error)
+    hr_object_cache_miss (&part->state->shared->cache, part->key, NULL,
+                          part->body ? part->body->data : NULL, part->received, TRUE);
+}
+
+/* it is a part of the version that was listed: nobody has to be asked for that */
+static gboolean
+take_kept (Part *part)
+{
+  HrObjectCache *cache = &part->state->shared->cache;
+  g_auto (HrBlob) blob = { .fd = -1 };
+
+  if (!hr_object_cache_open (cache, part->key, &blob) || blob.size != part->expected)
+    return FALSE;
+  part->body = hr_memory_new (MAX (blob.size, 1));
+  if (!hr_object_cache_read (cache, &blob, part->body->data)) {
+    g_clear_pointer (&part->body, hr_memory_unref);
+    return FALSE;
+  }
+  part->received = blob.size;
+  hr_object_cache_hit (cache, part->key, blob.size, FALSE);
+  return TRUE;
 }
 
 static void
 submit (Part *part)
 {
-  if (!part->submitted)
-    hr_http_submit (part->state->http, part->request);
+  if (part->submitted)
+    return;
   part->submitted = TRUE;
+  if (part->key && take_kept (part))
+    g_clear_pointer (&part->request, hr_http_request_free);
+  else
+    hr_http_submit (part->state->http, part->request);
+}
+
+/* an object without an ETag is whatever lies there at the time */
+static void
+make_key (Part *part, const HrObject *object, gint64 first, gint64 last)
+{
+  g_autofree char *endpoint = NULL;
+
+  if (!hr_object_cache_is_on (&part->state->shared->cache)
+      || !hr_object_cache_is_strong (object->etag) || object->size < 0)
+    return;
+  endpoint = hr_s3_config_get_endpoint (part->state->config);
+  part->key = hr_object_cache_key (endpoint, object->uri, object->etag, first, last);
 }
 
 static gpointer
@@ -101,6 +151,8 @@ open_part (gpointer data, const HrObject *object, gint64 start, gint64 end, GErr
   /* a range of nothing, or of all, is no range: an empty object has none */
   if (end >= 0 && (start > 0 || end < object->size))
     hr_http_request_set_range (part->request, start, end - 1);
+  part->expected = (end >= 0 ? MIN (end, object->size) : object->size) - start;
+  make_key (part, object, start, end);
   hr_http_request_set_identity (part->request, object->etag, object->size);
   if (!hr_out_is_serial (state->out))
     submit (part);
@@ -140,6 +192,7 @@ close_part (gpointer data, gpointer handle)
   else if (part->request)
     hr_http_request_free (part->request);
   g_clear_pointer (&part->body, hr_memory_unref);
+  g_clear_pointer (&part->key, g_bytes_unref);
   g_clear_error (&part->error);
   g_free (part);
 }
@@ -182,14 +235,32 @@ s3src_create (gconstpointer self, gpointer worker, HrOut *out, GError **error)
   if (state->source || list (self, state, out, error))
     flow = hr_line_source_create (state->source, out, error);
   if (state->http)
-    hr_http_metrics_publish (state->metrics, state->http);
+    hr_http_metrics_publish (&state->shared->metrics, state->http);
   return flow;
 }
 
 static void
-s3src_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
+s3src_metrics (gconstpointer self, gpointer data, JsonBuilder *into)
 {
-  hr_http_metrics_add (shared, into);
+  Shared *shared = data;
+
+  hr_http_metrics_add (&shared->metrics, into);
+  hr_object_cache_add_metrics (&shared->cache, ((const S3src *)self)->cache, into);
+}
+
+static gboolean
+s3src_start (gconstpointer selfp, gpointer shared, HrElement *element, GError **error G_GNUC_UNUSED)
+{
+  const S3src *self = selfp;
+
+  hr_object_cache_start (&((Shared *)shared)->cache, self->cache, self->cache_size, element);
+  return TRUE;
+}
+
+static void
+s3src_stop (gconstpointer self G_GNUC_UNUSED, gpointer shared)
+{
+  hr_object_cache_stop (&((Shared *)shared)->cache);
 }
 
 static gboolean
@@ -199,7 +270,7 @@ s3src_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, GErro
   const S3src *self = selfp;
   HrS3Settings settings = HR_S3_SETTINGS (self);
 
-  state->metrics = shared;
+  state->shared = shared;
   state->config = hr_s3_config_new (&settings, error);
   return state->config != NULL;
 }
@@ -237,8 +308,12 @@ HR_ELEMENT (
         "with the credentials that the AWS tools would use: environment, profile files. "
         "Faults that may pass are tried again, after random waits that grow up to 20 s; the "
         "stats count requests, retries (further tries) and throttled (answers that asked for "
-        "less).",
-    .examples = examples, .gives = "lines", .shared_size = sizeof (HrHttpMetrics),
+        "less). With cache= the ranges of an object whose ETag is known are kept on disk, and "
+        "taken from there the next time without a request; the stats count cache_hits, "
+        "cache_hit_bytes, cache_misses, cache_stored_bytes, cache_not_stored (what could not be "
+        "kept) and cache_spoilt.",
+    .examples = examples, .gives = "lines", .shared_size = sizeof (Shared),
     .worker_size = sizeof (State), .props = props, .waits = TRUE, .plans = TRUE, .network = TRUE,
-    .check = s3src_check, .worker_start = s3src_worker_start, .worker_stop = s3src_worker_stop,
-    .create = s3src_create, .metrics = s3src_metrics)
+    .check = s3src_check, .start = s3src_start, .stop = s3src_stop,
+    .worker_start = s3src_worker_start, .worker_stop = s3src_worker_stop, .create = s3src_create,
+    .metrics = s3src_metrics)

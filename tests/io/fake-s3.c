@@ -96,7 +96,8 @@ static void
 answer_object (FakeS3 *s3, const FakeRequest *request, const char *key, FakeReply *reply)
 {
   GBytes *bytes = g_hash_table_lookup (s3->objects, key);
-  g_autofree char *match = fake_request_get_header (request, "If-Match"), *etag = NULL;
+  g_autofree char *match = fake_request_get_header (request, "If-Match"),
+                  *none = fake_request_get_header (request, "If-None-Match"), *etag = NULL;
 
   if (!bytes) {
     fake_reply_error (reply, 404, "NoSuchKey");
@@ -105,6 +106,8 @@ answer_object (FakeS3 *s3, const FakeRequest *request, const char *key, FakeRepl
   etag = make_etag (bytes);
   if (match && strcmp (match, etag) != 0)
     fake_reply_error (reply, 412, "PreconditionFailed");
+  else if (none && strcmp (none, etag) == 0)
+    reply->status = 304;
   else
     fake_reply_object (reply, request, g_bytes_get_data (bytes, NULL), g_bytes_get_size (bytes),
                        etag);
