@@ -48,6 +48,7 @@ def cost():
 class Mosaic:
     """MosaicML Streaming: docs/fast_resumption, shards on local disk"""
     settings = "StreamingDataset(shuffle=True), StreamingDataLoader, MDS on local disk, all else as it comes"
+    lacks = "reads no JSON lines: all text is written anew, as shards, beforehand"
 
     def __init__(self, workers, folder):
         import streaming
@@ -104,6 +105,7 @@ class Stateful:
     """torchdata's StatefulDataLoader: a map-style data set and shuffle=True, as in its README"""
     index = True
     settings = "StatefulDataLoader(shuffle=True), map-style data set, where lines begin in a file"
+    lacks = "goes on with as many workers and ranks only; where lines begin is the user's to find"
 
     def __init__(self, workers, folder):
         import torch
@@ -136,6 +138,7 @@ class StatefulScan(Stateful):
     """the same, without a file"""
     index = False
     settings = "StatefulDataLoader(shuffle=True), map-style data set, lines found at each start"
+    lacks = "goes on with as many workers and ranks only; reads all text at each start"
 
 
 WHO = {"mosaicml": Mosaic, "torchdata": Stateful, "torchdata, no index": StatefulScan}
@@ -152,7 +155,7 @@ def prepare(peer, say, text):
     size = peer.prepare(pathlib.Path(text).resolve())
     after = cost()
     say(bytes=size, wall=after[0] - before[0], cpu=after[1] - before[1], settings=peer.settings,
-        versions=peer.versions)
+        lacks=peer.lacks, versions=peer.versions)
 
 
 def walk(peer, say, *marks):

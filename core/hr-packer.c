@@ -131,6 +131,19 @@ hr_packer_admit (HrRun *run, HrBuffer *in)
   return in;
 }
 
+/* its samples had to be read once more, for the rows that are left */
+static void
+count_again (HrRun *run, const HrBuffer *row)
+{
+  for (guint i = 0; i < hr_buffer_get_n_members (row); i++) {
+    const HrOrigin *origin = hr_buffer_get_origin (hr_buffer_get_member (row, i));
+
+    __atomic_fetch_add (&run->again_lines, 1, __ATOMIC_RELAXED);
+    if (origin != NULL)
+      __atomic_fetch_add (&run->again_bytes, (guint64)origin->length, __ATOMIC_RELAXED);
+  }
+}
+
 /* rows of the first block that another run has delivered */
 static void
 leave_out_delivered (HrOut *out)
@@ -148,8 +161,10 @@ leave_out_delivered (HrOut *out)
                      run->block_place, n, run->delivered_rows));
     return;
   }
-  for (guint i = 0; i < run->delivered_rows; i++)
+  for (guint i = 0; i < run->delivered_rows; i++) {
+    count_again (run, out->buffers[out->first + i]);
     hr_buffer_unref (out->buffers[out->first + i]);
+  }
   for (guint i = out->first; i + run->delivered_rows < out->n_buffers; i++)
     out->buffers[i] = out->buffers[i + run->delivered_rows];
   out->n_buffers -= run->delivered_rows;

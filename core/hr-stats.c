@@ -1,5 +1,6 @@
 /* hr-stats.c: the numbers of a run as one JSON object; docs/stats.md has the keys */
 #include "hr-json.h"
+#include "hr-packer.h"
 #include "hr-pipeline-private.h"
 #include "hr-verdict.h"
 #include <sys/resource.h>
@@ -90,11 +91,13 @@ add_queue (JsonBuilder *builder, const HrElement *element)
   json_builder_end_object (builder);
 }
 
-/* what a run that goes on has read once more */
+/* what a run that goes on has read once more: sources, and packers for the block at hand */
 static void
-add_again (JsonBuilder *builder, const HrPlan *plan)
+add_again (JsonBuilder *builder, const HrRun *run)
 {
-  guint64 n_lines = 0, n_bytes = 0;
+  const HrPlan *plan = __atomic_load_n (&run->plan, __ATOMIC_ACQUIRE);
+  guint64 n_lines = __atomic_load_n (&run->again_lines, __ATOMIC_RELAXED);
+  guint64 n_bytes = __atomic_load_n (&run->again_bytes, __ATOMIC_RELAXED);
 
   if (plan != NULL)
     hr_plan_get_again (plan, &n_lines, &n_bytes);
@@ -123,8 +126,8 @@ add_element (JsonBuilder *builder, HrElement *element)
     add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
     add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
     add_queue (builder, element);
-    if (element->def->plans && run->pipeline->resume != NULL)
-      add_again (builder, __atomic_load_n (&run->plan, __ATOMIC_ACQUIRE));
+    if ((element->def->plans || hr_packer_is (run)) && run->pipeline->resume != NULL)
+      add_again (builder, run);
     if (element->def->metrics != NULL && run->started)
       element->def->metrics (run->self, run->shared, builder);
   }

@@ -15,76 +15,20 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import traceback
 
-import botocore.session
 import numpy
+
+from job import GOLDEN, Job
 
 sys.path.insert(0, str(pathlib.Path(sys.argv[3]) / "tests/order"))
 import reference  # pylint: disable=wrong-import-position
 import runner  # pylint: disable=wrong-import-position
-import tokenizer  # pylint: disable=wrong-import-position
 
 HR_LAUNCH, EMBED, ROOT = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
-GOLDEN = ROOT / "tests/data/golden"
 # the reference for gray16.png clips 16-bit values at 255; this is v >> 8 instead
 GRAY16 = "0f5c967b9dc3415c63d1ff86cefd11b007cc081712468c92f8fa6b3cf40f2c21"
 CONFIGS = {"default": (65536, 16777216), "cap256": (4096, 262144)}
-
-
-class Bucket:
-    def __init__(self, name):
-        self.name = name
-        self.client = botocore.session.get_session().create_client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
-        self.client.create_bucket(Bucket=name)
-
-    def put(self, key, data):
-        self.client.put_object(Bucket=self.name, Key=key, Body=data)
-
-
-class Job:
-    """The data set: every golden image once, in records of both forms, spread over three files."""
-
-    def __init__(self):
-        self.images = json.loads((GOLDEN / "images.json").read_text())
-        self.good = [i for i in self.images if "sha256" in (i.get("decode") or {}).get("hr_default", {})]
-        self.bucket = Bucket("corpus")
-        for image in self.images:
-            self.bucket.put("train/images/" + image["file"], (GOLDEN / "images" / image["file"]).read_bytes())
-        # aspect201 decodes, but cannot be resized
-        fit = [i for i in self.good if "error" not in i["processor"]["cap256"]]
-        self.records = [self.record(n, [i["file"]]) for n, i in enumerate(fit)]
-        self.records.append(self.record(len(fit), ["cat_420.jpg", "rgba.png", "exif6.jpg"]))
-        self.records.append(self.record(len(fit) + 1, []))
-        self.files = {}
-        for k in range(3):
-            lines = self.records[k * len(self.records) // 3:(k + 1) * len(self.records) // 3]
-            # one file has blank lines and no last line end
-            text = ("\n\n" if k == 1 else "\n").join(json.dumps(r, ensure_ascii=False) for r in lines)
-            self.files[f"train/part-{k}.jsonl"] = (text + ("" if k == 1 else "\n")).encode()
-        for key, data in self.files.items():
-            self.bucket.put(key, data)
-
-    @staticmethod
-    def record(number, files):
-        links = ["images/" + f for f in files]
-        text = f"What is picture {number}? Äh…"
-        if number % 2:
-            human = "<image>\n" * len(links) + text
-            record = {"id": f"r{number}", "conversations": [{"from": "human", "value": human},
-                                                              {"from": "gpt", "value": "A picture."}]}
-            return {**record, "image": links if len(links) != 1 else links[0]} if links else record
-        parts = [{"type": "image", "image": link} for link in links] + [{"type": "text", "text": text}]
-        return {"id": f"r{number}", "messages": [{"role": "user", "content": parts},
-                                                  {"role": "assistant", "content": "A picture."}]}
-
-    def files_of(self, record):
-        links = re.findall(r'"(?:images/)([^"]+)"', json.dumps(record))
-        return links
-
-    def reference(self, file):
-        return next(i for i in self.images if i["file"] == file)
 
 
 def launch(*arguments, status=0, environment=None):
@@ -276,69 +220,6 @@ def test_order(job):
                     assert got == [(epoch, [slot or (None, None) for slot in slots[2 * rank:2 * rank + 2]])
                                    for epoch, _, slots in wanted], (shuffle, world, rank, got)
     data.remove()
-
-
-class Killed:
-    """Runs with a checkpoint that are killed, one behind the other; each writes into a folder of its own."""
-
-    def __init__(self, text):
-        self.text, self.folder = text, tempfile.TemporaryDirectory()
-        self.checkpoint = pathlib.Path(self.folder.name) / "checkpoint"
-        self.kept = []  # digests of the steps up to the checkpoint
-
-    def steps(self, out):
-        """Digests of whole steps: of all that was written of each, and of where it comes from."""
-        found = []
-        for path in sorted(out.glob("*.json")):
-            try:
-                told = json.loads(path.read_text())
-            except ValueError:
-                break  # the kill came in between
-            digest = hashlib.sha256()
-            for member in told["members"]:
-                digest.update(repr([member[k] for k in ("id", "uri", "byte", "length")]).encode())
-            for array in sorted(out.glob(path.stem + ".*.npy")):
-                digest.update(array.name.partition(".")[2].encode() + array.read_bytes())
-            found.append((told["epoch"], digest.hexdigest()))
-        return found
-
-    def run(self, kill_behind=None, options=()):
-        out = pathlib.Path(tempfile.mkdtemp(dir=self.folder.name))
-        run = subprocess.Popen([HR_LAUNCH, "-q", "--checkpoint", self.checkpoint, "--checkpoint-every", "2", "--resume", *options,
-                                f"{self.text} ! npysink location={out}"], stderr=subprocess.PIPE, text=True)
-        while kill_behind is not None and run.poll() is None and len(list(out.glob("*.json"))) <= kill_behind:
-            time.sleep(0.001)
-        if kill_behind is not None:
-            run.kill()
-        errors = run.stderr.read()
-        assert run.wait() == (0 if kill_behind is None else -9), errors
-        before = len(self.kept)
-        steps = self.steps(out)
-        upto = json.loads(self.checkpoint.read_text())["steps"] if self.checkpoint.exists() else 0
-        if kill_behind is not None:
-            steps = steps[:max(upto - before, 0)]
-        self.kept += steps
-        return steps
-
-
-def test_killed(job):
-    """killed again and again, and gone on: joined, the steps are the uninterrupted run's, bytes and origins"""
-    del job
-    with tempfile.TemporaryDirectory() as folder:
-        tokenizer.write(pathlib.Path(folder) / "tokenizer.json")
-        for shuffle, workers in (("none", 1), ("window block-bytes=600 window-blocks=2", 4), ("full", 2)):
-            text = (f"s3src location=s3://corpus/train/part-*.jsonl epochs=2 seed=3 shuffle={shuffle} ! jsonlparse ! "
-                    f"imagefetch concurrency=16 ! tokenize tokenizer={folder}/tokenizer.json max-pixels=65536 ! "
-                    f"imagedecode workers={workers} ! resize workers={workers} ! batch mode=padded size=4 ! "
-                    f"prefetchqueue max-batches=3 ! patchify ! identity sleep=20ms")
-            whole = Killed(text)
-            whole.run()
-            killed = Killed(text)
-            for behind in (3, 1, 4):
-                killed.run(kill_behind=behind)
-            assert 0 < len(killed.kept) < len(whole.kept), (len(killed.kept), len(whole.kept))
-            killed.run()
-            assert killed.kept == whole.kept, f"{shuffle}: {killed.kept}\nis not {whole.kept}"
 
 
 def main():

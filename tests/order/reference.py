@@ -35,24 +35,29 @@ def lines(data):
     return starts
 
 
-def order(objects, epoch, shuffle="none", seed=0, block_bytes=1 << 20, window_blocks=16):
-    """objects: {key: bytes}. The lines of an epoch, in order: (key, byte)."""
+def groups(objects, epoch, shuffle="none", seed=0, block_bytes=1 << 20, window_blocks=16):
+    """objects: {key: bytes}. The lines of an epoch, (key, byte), in order, in the parts that are read as a whole."""
     keys = sorted(objects, key=lambda k: k.encode())
-    all_lines = [(k, b) for k in keys for b in lines(objects[k])]
-    n = len(all_lines)
-    if shuffle == "none":
-        return all_lines
-    if shuffle == "full":
-        return [all_lines[permute(key(seed, epoch, 3, 0), n, p)] for p in range(n)]
     starts = {k: lines(objects[k]) for k in keys}
+    if shuffle == "full":
+        all_lines = [(k, b) for k in keys for b in starts[k]]
+        n = len(all_lines)
+        return [[all_lines[permute(key(seed, epoch, 3, 0), n, p)]] for p in range(n)]
     blocks = [[(k, b) for b in starts[k] if b // block_bytes == i]
               for k in keys for i in range(-(-len(objects[k]) // block_bytes))]
+    if shuffle == "none":
+        return blocks
     read = [blocks[permute(key(seed, epoch, 1, 0), len(blocks), i)] for i in range(len(blocks))]
     result = []
     for g, first in enumerate(range(0, len(read), window_blocks)):
         group = sum(read[first:first + window_blocks], [])
-        result += [group[permute(key(seed, epoch, 2, g), len(group), q)] for q in range(len(group))]
+        result.append([group[permute(key(seed, epoch, 2, g), len(group), q)] for q in range(len(group))])
     return result
+
+
+def order(objects, epoch, **rules):
+    """The lines of an epoch, in order."""
+    return [line for group in groups(objects, epoch, **rules) for line in group]
 
 
 def steps(objects, size, world=1, epochs=1, limit=0, steps=0, drop_last=False, order_of=order, **rules):

@@ -13,7 +13,7 @@ import tempfile
 
 import reference
 import tokenizer
-from runner import Data, Runner, main, record
+from runner import Data, Runner, main, record, show
 
 ORDER_RUN, HR_LAUNCH, CASES = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
 ONE_SHARD = CASES / "19-resume-one-shard"
@@ -273,6 +273,64 @@ def test_read_again(runner):
             assert lines > 0 or shuffle != "window" or after == warm, "nothing was counted"
             # nor is more of the text read than that: blocks that are read ahead, a tenth of the text, some blocks
             assert shuffle == "full" or source["bytes"] <= 0.1 * n * line + (most_blocks + 2) * block + most * line, (shuffle, source)
+    data.remove()
+
+
+def launch_on(folder, text, steps):
+    """hr-launch takes that many steps, and another goes on from its checkpoint. Returns that, and what the other one says."""
+    def launch(*arguments):
+        return subprocess.run([HR_LAUNCH, "--checkpoint", folder / "checkpoint", *arguments], check=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, env={**os.environ, "HR_PLAN_CACHE": ""}).stdout
+    launch("-q", f"steps={steps} {text}")
+    checkpoint = json.loads((folder / "checkpoint").read_text())
+    return checkpoint, json.loads(launch("--resume", "--stats=json", text).splitlines()[-1])
+
+
+def told_again(stats, factory):
+    return next((e["reread_lines"], e["reread_bytes"]) for e in stats["elements"] if e["factory"] == factory)
+
+
+def test_read_again_counted(runner):
+    """how many lines, and bytes of them, are read once more at 90 %: as many as docs/order.md says stand before the place in its group"""
+    data, n, size, block, most = Data(), 4000, 10, 4096, 0
+    for k in range(8):
+        data.add(f"{k}.jsonl", b"".join(record(f"{k}-{i}", 1 + i % 5) + b"\n" for i in range(n // 8)))
+    length = {(key, b): text[b:].index(b"\n") for key, text in data.objects.items() for b in reference.lines(text)}
+    for shuffle, blocks in (("none", 1), ("window", 1), ("window", 4), ("full", 1)):
+        rules, taken = {"shuffle": shuffle, "block_bytes": block, "window_blocks": blocks}, n * 9 // 10
+        text = f"filesrc location={data.folder}/*.jsonl {show(rules)} ! jsonlparse ! batch size={size} ! prefetchqueue ! fakesink"
+        _, stats = launch_on(data.folder, text, taken // size)
+        groups = reference.groups(data.objects, 0, **rules)
+        order, first = sum(groups, []), max(end for end in itertools.accumulate(map(len, groups), initial=0) if end <= taken)
+        lines, told = told_again(stats, "filesrc")
+        again = order[first:taken] if shuffle != "none" else order[taken - lines:taken]
+        assert (lines, told) == (len(again), sum(length[one] for one in again)), (shuffle, blocks, lines, told, len(again))
+        assert told <= blocks * block, (shuffle, blocks, told)
+        assert stats["samples"] == n - taken, stats["samples"]
+        most = max(most, len(again))
+    assert most > 20, "no test: nothing is read again anywhere"
+    data.remove()
+
+
+def test_packs_read_again_counted(runner):
+    """… of packed rows, besides, the samples of the open block whose rows have been taken; none where rows are numbered"""
+    data, inside = Data(), 0
+    data.add("a.jsonl", b"".join(record(str(i), 1 + i % 7) + b"\n" for i in range(400)))
+    tokenizer.write(data.folder / "tokenizer.json")
+    for steps in (30, 31, 32, 33):
+        for scan in ("auto", "lengths"):
+            text = (f"scan={scan} filesrc location={data.folder}/*.jsonl shuffle=full ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
+                    "batch mode=packed pack-window=50 max-tokens=600 ! prefetchqueue ! ")
+            rows = runner.steps(text + "appsink")
+            checkpoint, stats = launch_on(data.folder, text + "fakesink", steps)
+            taken = [row[4] for row in rows[steps - checkpoint["row"]:steps]]
+            lines = [(key, byte) for row in taken for key, byte, *_ in row]
+            size = sum(data.objects[key][byte:].index(b"\n") for key, byte in lines)
+            assert told_again(stats, "batch") == (len(lines), size), (scan, steps, told_again(stats, "batch"), len(lines), size)
+            assert scan == "auto" or not lines
+            assert stats["samples"] == sum(len(row[4]) for row in rows[steps:]), stats["samples"]
+            inside += bool(lines)
+    assert inside > 1, "no test: no cut fell inside a block"
     data.remove()
 
 
