@@ -27,7 +27,11 @@ def read_record(line):
 def children(pid):
     found = []
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        for child in (task / "children").read_text().split():
+        try:
+            of_task = (task / "children").read_text().split()
+        except FileNotFoundError:  # a thread that has just ended
+            continue
+        for child in of_task:
             found += [int(child), *children(int(child))]
     return found
 

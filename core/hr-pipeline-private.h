@@ -126,7 +126,7 @@ struct _HrRun {
   guint delivered_rows;  /* rows of the first block that an earlier run has delivered … */
   GArray *known_skipped; /* … and what it left out of it */
   guint64 again_lines, again_bytes; /* … and what was read again for them; atomic */
-  gboolean raw;          /* what it gives are blocks, not samples yet */
+  gboolean raw;                     /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
   guint segment;   /* the unordered element that it stands before, see hr-steps.h */
   gint64 n_errors;
