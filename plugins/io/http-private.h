@@ -47,7 +47,7 @@ hr_http_clock (const HrHttp *http)
 }
 
 /* a try: sets the handle up; the answer so far is forgotten, but for the body it can go on with.
- * FALSE with the error of prepare() */
+ * FALSE with the error of prepare(), without one if it is to be called again */
 gboolean hr_http_transfer_begin (Transfer *transfer, GError **error);
 /* the try has ended with a CURLcode: why it is no success; NULL if it is one. (transfer full) */
 GError *hr_http_transfer_judge (Transfer *transfer, int code, HrRetry *retry);

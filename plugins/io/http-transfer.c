@@ -311,6 +311,10 @@ hr_http_transfer_begin (Transfer *transfer, GError **error)
     curl_easy_setopt (transfer->easy, CURLOPT_NOBODY, 1L);
   else
     curl_easy_setopt (transfer->easy, CURLOPT_HTTPGET, 1L);
+  if (request->form)
+    curl_easy_setopt (transfer->easy, CURLOPT_POSTFIELDS, request->form);
+  curl_easy_setopt (transfer->easy, CURLOPT_CUSTOMREQUEST, request->method);
+  curl_easy_setopt (transfer->easy, CURLOPT_NOPROXY, request->direct ? "*" : NULL);
   if (ca_bundle)
     curl_easy_setopt (transfer->easy, CURLOPT_CAINFO, ca_bundle);
   curl_easy_setopt (transfer->easy, CURLOPT_FOLLOWLOCATION, (long)request->follow);

@@ -4,6 +4,8 @@
 
 /* a pause between two polls that is longer than this is not the server's */
 #define GAP (50 * HR_MSEC_NS)
+/* until a request is asked again whether it can be sent now */
+#define HOLD (10 * HR_MSEC_NS)
 
 static gpointer
 init_curl (gpointer unused G_GNUC_UNUSED)
@@ -193,13 +195,15 @@ start_try (Transfer *transfer)
   GError *error = NULL;
 
   leave_stage (transfer);
+  if (!hr_http_transfer_begin (transfer, &error)) {
+    transfer->due = http->now + HOLD;
+    if (error)
+      end_request (transfer, error);
+    return;
+  }
   request->tries++;
   http->counts.tries++;
   http->counts.retries += request->tries > 1;
-  if (!hr_http_transfer_begin (transfer, &error)) {
-    end_request (transfer, error);
-    return;
-  }
   transfer->stage = RUNNING;
   transfer->started = transfer->progress = hr_http_clock (http);
   http->n_running++;

@@ -41,6 +41,9 @@ typedef enum {
  * @name: for messages: "s3://b/key"
  * @url: as sent: encoded, never normalised. May be set by @prepare
  * @head: HEAD instead of GET
+ * @method: (nullable): another one, "PUT"
+ * @form: (nullable): a form to send, with POST unless @method says so
+ * @direct: by no proxy
  * @follow: follow redirects (for requests without a signature)
  * @afresh: each try is for itself: its answer is no object that a later one could go on with
  * @question: range, identity and size the answer must have. After an answer the etag and size it
@@ -49,9 +52,10 @@ typedef enum {
  * @priority: the lower, the sooner
  * @known_etag: (nullable): the caller has the object with this ETag (If-None-Match): status 304 is
  *   a success without a body. Must outlive the request
- * @ca_bundle: (nullable): file of certificates; must outlive the request
+ * @ca_bundle: (nullable): file of certificates; it, @method and @form must outlive the request
  *
- * @prepare: (nullable): before each try: appends "Name: value" lines
+ * @prepare: (nullable): before each try: appends "Name: value" lines. %FALSE without an error: not
+ *   yet, it is called again a little later; that counts as no try
  * @judge: (nullable): after each complete answer, good or bad by its status: says why it is no
  *   success, and whether another try may help. It finds status and head in @response, and the
  *   body in @body and @received or, of an answer that is neither 200 nor 206, in @complaint
@@ -65,6 +69,9 @@ struct _HrHttpRequest {
   char *name;
   char *url;
   gboolean head;
+  const char *method;
+  const char *form;
+  gboolean direct;
   gboolean follow;
   gboolean afresh;
   HrHttpQuestion question;

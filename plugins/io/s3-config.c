@@ -2,110 +2,31 @@
 #include "s3-config.h"
 #include "hr-error.h"
 #include "hr-sync.h"
-#include "s3-profile.h"
+#include "s3-credentials.h"
+#include "s3-endpoint.h"
 #include "sigv4.h"
 #include <string.h>
 
 #define SKEW_SECONDS 30
 
-typedef struct {
-  char *access_key;
-  char *secret_key;
-  char *session_token;
-} Credentials;
-
 struct _HrS3Config {
   gint ref_count;
   char *profile; /* NULL: not set by property */
   gboolean anonymous;
+  gboolean requester_pays;
   HrS3Addressing addressing;
-  char *scheme;
-  char *host; /* with the port, unless it is the scheme's own; NULL: AWS */
-  char *base; /* path of the endpoint, "" or "/s3" */
+  HrS3Endpoint endpoint; /* host NULL: AWS */
+  HrS3Variant variant;   /* of AWS */
   char *region;
   char *ca_bundle;
   HrSigv4Keys *keys;
 
   HrMutex lock; /* for what follows */
-  guint state;  /* changes with what follows */
-  Credentials credentials;
+  guint state;  /* changes with what follows; see get_state() */
+  HrS3Credentials *credentials;
   GHashTable *regions; /* of buckets */
   gint64 skew;         /* server's clock - ours */
 };
-
-static void
-credentials_clear (Credentials *credentials)
-{
-  g_clear_pointer (&credentials->access_key, g_free);
-  g_clear_pointer (&credentials->secret_key, g_free);
-  g_clear_pointer (&credentials->session_token, g_free);
-}
-
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Credentials, credentials_clear)
-
-/* an empty variable is one that is not set */
-static const char *
-env (const char *name)
-{
-  const char *value = g_getenv (name);
-
-  return value && *value ? value : NULL;
-}
-
-static const char *
-profile_name (const HrS3Config *config)
-{
-  if (config->profile)
-    return config->profile;
-  if (env ("AWS_PROFILE"))
-    return env ("AWS_PROFILE");
-  return env ("AWS_DEFAULT_PROFILE") ? env ("AWS_DEFAULT_PROFILE") : "default";
-}
-
-static void
-find_credentials (const HrS3Config *config, const HrS3Profile *profile, Credentials *found)
-{
-  *found = (Credentials){ 0 };
-  /* a profile that was asked for comes before what happens to be in the environment */
-  if (!config->profile && env ("AWS_ACCESS_KEY_ID") && env ("AWS_SECRET_ACCESS_KEY")) {
-    found->access_key = g_strdup (env ("AWS_ACCESS_KEY_ID"));
-    found->secret_key = g_strdup (env ("AWS_SECRET_ACCESS_KEY"));
-    found->session_token = g_strdup (env ("AWS_SESSION_TOKEN"));
-  } else if (hr_s3_profile_get (profile, "aws_access_key_id")
-             && hr_s3_profile_get (profile, "aws_secret_access_key")) {
-    found->access_key = g_strdup (hr_s3_profile_get (profile, "aws_access_key_id"));
-    found->secret_key = g_strdup (hr_s3_profile_get (profile, "aws_secret_access_key"));
-    found->session_token = g_strdup (hr_s3_profile_get (profile, "aws_session_token"));
-  }
-}
-
-static gboolean
-set_endpoint (HrS3Config *config, const char *endpoint, GError **error)
-{
-  g_autoptr (GUri) uri = g_uri_parse (endpoint, G_URI_FLAGS_NONE, NULL);
-  const char *scheme = uri ? g_uri_get_scheme (uri) : NULL,
-             *host = uri ? g_uri_get_host (uri) : NULL;
-  int port = uri ? g_uri_get_port (uri) : -1, standard;
-
-  if (!host || !*host || (strcmp (scheme, "http") != 0 && strcmp (scheme, "https") != 0)
-      || g_uri_get_query (uri) || g_uri_get_userinfo (uri)) {
-    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-                 "\"%s\" is no endpoint: http://HOST:PORT or https://HOST", endpoint);
-    return FALSE;
-  }
-  standard = strcmp (scheme, "http") == 0 ? 80 : 443;
-  config->scheme = g_strdup (scheme);
-  config->host = g_strdup_printf (strchr (host, ':') ? "[%s]" : "%s", host);
-  if (port > 0 && port != standard) {
-    g_autofree char *name = g_steal_pointer (&config->host);
-
-    config->host = g_strdup_printf ("%s:%d", name, port);
-  }
-  config->base = g_strdup (g_uri_get_path (uri));
-  while (g_str_has_suffix (config->base, "/"))
-    config->base[strlen (config->base) - 1] = '\0';
-  return TRUE;
-}
 
 static HrS3Addressing
 choose_addressing (HrS3Addressing wanted, const HrS3Profile *profile)
@@ -127,20 +48,40 @@ first (const char *a, const char *b, const char *c, const char *d)
 }
 
 static gboolean
-check_credentials (HrS3Config *config, const HrS3Profile *profile, GError **error)
+find_endpoint (HrS3Config *config, const char *wanted, const HrS3Profile *profile, GError **error)
 {
-  if (config->anonymous || config->credentials.access_key)
+  g_autofree char *found =
+      wanted && *wanted ? g_strdup (wanted) : hr_s3_endpoint_find ("s3", profile);
+
+  if (!hr_s3_variant_find (&config->variant, profile, error))
+    return FALSE;
+  if (!found)
     return TRUE;
-  if ((config->profile || env ("AWS_PROFILE")) && !hr_s3_profile_exists (profile))
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN,
-                 "there is no profile \"%s\" in ~/.aws/credentials or ~/.aws/config",
-                 profile_name (config));
-  else
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN,
-                 "no S3 credentials: neither AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are set, "
-                 "nor has profile \"%s\" any; public data needs no-sign-request=true",
-                 profile_name (config));
-  return FALSE;
+  if (config->variant.fips || config->variant.dualstack) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "%s hosts are wanted (environment or profile), and the endpoint %s is none of "
+                 "AWS's; one of the two must go",
+                 config->variant.fips ? "FIPS" : "dual-stack", found);
+    return FALSE;
+  }
+  return hr_s3_endpoint_parse (&config->endpoint, found, error);
+}
+
+static gboolean
+find_credentials (HrS3Config *config, GError **error)
+{
+  HrS3Source *source;
+
+  if (config->anonymous && config->requester_pays)
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "requester-pays=true needs credentials, to know who pays: not with "
+                 "no-sign-request=true");
+  if (config->anonymous)
+    return !config->requester_pays;
+  source = hr_s3_source_find (config->profile, config->region, error);
+  if (source)
+    config->credentials = hr_s3_credentials_use (source);
+  return source != NULL;
 }
 
 HrS3Config *
@@ -148,7 +89,6 @@ hr_s3_config_new (const HrS3Settings *settings, GError **error)
 {
   g_autoptr (HrS3Config) config = g_new0 (HrS3Config, 1);
   g_autoptr (HrS3Profile) profile = NULL;
-  const char *endpoint;
 
   config->ref_count = 1;
   hr_mutex_init (&config->lock);
@@ -156,24 +96,21 @@ hr_s3_config_new (const HrS3Settings *settings, GError **error)
   config->regions = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
   config->profile = settings->profile && *settings->profile ? g_strdup (settings->profile) : NULL;
   config->anonymous = settings->no_sign_request;
+  config->requester_pays = settings->requester_pays;
 
-  profile = hr_s3_profile_load (profile_name (config), error);
+  profile = hr_s3_profile_load (hr_s3_source_profile (config->profile), error);
   if (!profile)
     return NULL;
-  find_credentials (config, profile, &config->credentials);
-  if (!check_credentials (config, profile, error))
-    return NULL;
   config->region =
-      g_strdup (first (settings->region, env ("AWS_REGION"), env ("AWS_DEFAULT_REGION"),
+      g_strdup (first (settings->region, hr_s3_env ("AWS_REGION"), hr_s3_env ("AWS_DEFAULT_REGION"),
                        hr_s3_profile_get (profile, "region")));
   if (!config->region)
     config->region = g_strdup ("us-east-1");
   config->ca_bundle = g_strdup (
-      first (env ("AWS_CA_BUNDLE"), hr_s3_profile_get (profile, "ca_bundle"), NULL, NULL));
+      first (hr_s3_env ("AWS_CA_BUNDLE"), hr_s3_profile_get (profile, "ca_bundle"), NULL, NULL));
   config->addressing = choose_addressing (settings->addressing, profile);
-  endpoint = first (settings->endpoint, env ("AWS_ENDPOINT_URL_S3"), env ("AWS_ENDPOINT_URL"),
-                    hr_s3_profile_get (profile, "endpoint_url"));
-  if (endpoint && !set_endpoint (config, endpoint, error))
+  if (!find_endpoint (config, settings->endpoint, profile, error)
+      || !find_credentials (config, error))
     return NULL;
   return g_steal_pointer (&config);
 }
@@ -191,12 +128,11 @@ hr_s3_config_unref (HrS3Config *config)
   if (!g_atomic_int_dec_and_test (&config->ref_count))
     return;
   g_free (config->profile);
-  g_free (config->scheme);
-  g_free (config->host);
-  g_free (config->base);
+  hr_s3_endpoint_clear (&config->endpoint);
   g_free (config->region);
   g_free (config->ca_bundle);
-  credentials_clear (&config->credentials);
+  if (config->credentials)
+    hr_s3_credentials_leave (config->credentials);
   g_hash_table_unref (config->regions);
   hr_sigv4_keys_free (config->keys);
   hr_mutex_clear (&config->lock);
@@ -222,19 +158,25 @@ hr_s3_config_get_region (HrS3Config *config, const char *bucket)
 }
 
 static char *
-aws_host (const char *region)
+get_host (HrS3Config *config, const char *region)
 {
-  return g_strdup_printf ("s3.%s.amazonaws.com%s", region,
-                          g_str_has_prefix (region, "cn-") ? ".cn" : "");
+  return config->endpoint.host ? g_strdup (config->endpoint.host)
+                               : hr_s3_endpoint_host ("s3", region, &config->variant);
+}
+
+static const char *
+get_scheme (const HrS3Config *config)
+{
+  return config->endpoint.host ? config->endpoint.scheme : "https";
 }
 
 char *
 hr_s3_config_get_endpoint (HrS3Config *config)
 {
-  g_autofree char *host = config->host ? g_strdup (config->host) : aws_host (config->region);
+  g_autofree char *host = get_host (config, config->region);
 
-  return g_strconcat (config->host ? config->scheme : "https", "://", host,
-                      config->base ? config->base : "", NULL);
+  return g_strconcat (get_scheme (config), "://", host,
+                      config->endpoint.host ? config->endpoint.base : "", NULL);
 }
 
 /* may it be a label of a host name, with a certificate for *.host? */
@@ -268,7 +210,7 @@ use_path_style (const HrS3Config *config, const char *bucket)
   case HR_S3_ADDRESSING_VIRTUAL:
     return FALSE;
   default:
-    return !is_label (bucket) || (config->host && !is_domain (config->host));
+    return !is_label (bucket) || (config->endpoint.host && !is_domain (config->endpoint.host));
   }
 }
 
@@ -277,8 +219,8 @@ hr_s3_config_locate (HrS3Config *config, const char *bucket, const char *key, co
                      HrS3Place *place)
 {
   g_autofree char *region = hr_s3_config_get_region (config, bucket);
-  g_autofree char *host = config->host ? g_strdup (config->host) : aws_host (region);
-  GString *path = g_string_new (config->base);
+  g_autofree char *host = get_host (config, region);
+  GString *path = g_string_new (config->endpoint.base);
 
   g_string_append_c (path, '/');
   if (use_path_style (config, bucket)) {
@@ -291,8 +233,8 @@ hr_s3_config_locate (HrS3Config *config, const char *bucket, const char *key, co
   }
   hr_uri_encode (path, key, -1, TRUE);
   place->path = g_string_free (path, FALSE);
-  place->url = g_strconcat (config->host ? config->scheme : "https", "://", place->host,
-                            place->path, *query ? "?" : "", query, NULL);
+  place->url = g_strconcat (get_scheme (config), "://", place->host, place->path, *query ? "?" : "",
+                            query, NULL);
 }
 
 void
@@ -303,70 +245,102 @@ hr_s3_place_clear (HrS3Place *place)
   g_clear_pointer (&place->url, g_free);
 }
 
-guint
-hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
-                   const HrS3Place *place, const char *query, GPtrArray *headers)
+/* what has been mended is the configuration's or the credentials'; the lock is held */
+static guint
+get_state (HrS3Config *config)
 {
+  return config->state
+         + (config->credentials ? hr_s3_credentials_get_state (config->credentials) : 0);
+}
+
+static void
+sign (HrS3Config *config, const HrS3Keys *keys, const char *method, const char *bucket,
+      const HrS3Place *place, const char *query, gint64 skew, GPtrArray *headers)
+{
+  static const char *const payer[] = { "x-amz-request-payer:requester", NULL };
   g_autofree char *region = hr_s3_config_get_region (config, bucket);
-  g_auto (Credentials) used = { 0 };
-  HrSigv4Request request;
+  HrSigv4Request request = { .access_key = keys->access_key,
+                             .secret_key = keys->secret_key,
+                             .session_token = keys->session_token,
+                             .region = region,
+                             .service = "s3",
+                             .method = method,
+                             .host = place->host,
+                             .path = place->path,
+                             .query = query,
+                             .headers = config->requester_pays ? payer : NULL,
+                             .payload_hash = HR_SIGV4_EMPTY,
+                             .sign_payload_hash = TRUE,
+                             .time = g_get_real_time () / G_USEC_PER_SEC + skew };
+
+  if (config->requester_pays)
+    g_ptr_array_add (headers, g_strdup ("X-Amz-Request-Payer: requester"));
+  hr_sigv4_sign (config->keys, &request, headers, NULL);
+}
+
+gboolean
+hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
+                   const HrS3Place *place, const char *query, GPtrArray *headers, guint *state,
+                   GError **error)
+{
+  g_auto (HrS3Keys) keys = { 0 };
+  gboolean found = TRUE;
+  guint keys_state = 0;
   gint64 skew;
+
+  hr_mutex_lock (&config->lock);
+  if (config->credentials)
+    found = hr_s3_credentials_get (config->credentials, &keys, &keys_state, error);
+  skew = config->skew;
+  *state = config->state + keys_state;
+  hr_mutex_unlock (&config->lock);
+  if (found && config->credentials)
+    sign (config, &keys, method, bucket, place, query, skew, headers);
+  return found;
+}
+
+gboolean
+hr_s3_config_is_temporary (HrS3Config *config)
+{
+  g_auto (HrS3Keys) keys = { 0 };
   guint state;
 
   hr_mutex_lock (&config->lock);
-  used.access_key = g_strdup (config->credentials.access_key);
-  used.secret_key = g_strdup (config->credentials.secret_key);
-  used.session_token = g_strdup (config->credentials.session_token);
-  skew = config->skew;
-  state = config->state;
+  if (config->credentials)
+    (void)hr_s3_credentials_get (config->credentials, &keys, &state, NULL);
   hr_mutex_unlock (&config->lock);
-  if (config->anonymous)
-    return state;
-
-  request = (HrSigv4Request){ .access_key = used.access_key,
-                              .secret_key = used.secret_key,
-                              .session_token = used.session_token,
-                              .region = region,
-                              .service = "s3",
-                              .method = method,
-                              .host = place->host,
-                              .path = place->path,
-                              .query = query,
-                              .payload_hash = HR_SIGV4_EMPTY,
-                              .sign_payload_hash = TRUE,
-                              .time = g_get_real_time () / G_USEC_PER_SEC + skew };
-  hr_sigv4_sign (config->keys, &request, headers, NULL);
-  return state;
-}
-
-static gboolean
-same_credentials (const Credentials *a, const Credentials *b)
-{
-  return g_strcmp0 (a->access_key, b->access_key) == 0
-         && g_strcmp0 (a->secret_key, b->secret_key) == 0
-         && g_strcmp0 (a->session_token, b->session_token) == 0;
+  return keys.session_token != NULL;
 }
 
 gboolean
 hr_s3_config_refresh (HrS3Config *config, guint used)
 {
-  g_autoptr (HrS3Profile) profile = hr_s3_profile_load (profile_name (config), NULL);
-  g_auto (Credentials) found = { 0 };
+  HrS3Credentials *found = NULL, *old = NULL;
+  HrS3Source *source;
   gboolean changed;
 
-  if (!profile || config->anonymous)
-    return FALSE;
-  find_credentials (config, profile, &found);
   hr_mutex_lock (&config->lock);
-  if (found.access_key && !same_credentials (&found, &config->credentials)) {
-    Credentials old = config->credentials;
-
-    config->credentials = found;
-    found = old;
-    config->state++;
-  }
-  changed = config->state != used;
+  changed = get_state (config) != used;
   hr_mutex_unlock (&config->lock);
+  if (changed || config->anonymous)
+    return changed;
+  /* somebody may have written others down */
+  source = hr_s3_source_find (config->profile, config->region, NULL);
+  if (source)
+    found = hr_s3_credentials_use (source);
+  hr_mutex_lock (&config->lock);
+  if (found && found != config->credentials) {
+    old = config->credentials;
+    config->credentials = g_steal_pointer (&found);
+    config->state = used - hr_s3_credentials_get_state (config->credentials) + 1;
+  }
+  changed = get_state (config) != used
+            || hr_s3_credentials_renew (config->credentials, used - config->state);
+  hr_mutex_unlock (&config->lock);
+  if (found)
+    hr_s3_credentials_leave (found);
+  if (old)
+    hr_s3_credentials_leave (old);
   return changed;
 }
 
@@ -380,7 +354,7 @@ hr_s3_config_set_region (HrS3Config *config, guint used, const char *bucket, con
     g_hash_table_insert (config->regions, g_strdup (bucket), g_strdup (region));
     config->state++;
   }
-  changed = config->state != used;
+  changed = get_state (config) != used;
   hr_mutex_unlock (&config->lock);
   return changed;
 }
@@ -396,7 +370,7 @@ hr_s3_config_set_clock (HrS3Config *config, guint used, gint64 server_time)
     config->skew = skew;
     config->state++;
   }
-  changed = config->state != used;
+  changed = get_state (config) != used;
   hr_mutex_unlock (&config->lock);
   return changed;
 }

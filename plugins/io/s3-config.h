@@ -16,6 +16,7 @@ typedef struct {
   const char *region;
   const char *profile;
   gboolean no_sign_request;
+  gboolean requester_pays;
   HrS3Addressing addressing;
 } HrS3Settings;
 
@@ -31,13 +32,13 @@ typedef struct _HrS3Config HrS3Config;
  * @settings: from an element's properties
  * @error: #HR_RESOURCE_ERROR, or #HR_PARSE_ERROR_BAD_VALUE for an endpoint that is no URL
  *
- * Finds what is not set in the places the AWS tools use, in their order:
- * credentials: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, unless a profile is
- * set; then the profile's. Profile: AWS_PROFILE, else "default". Region: AWS_REGION,
- * AWS_DEFAULT_REGION, the profile's, else us-east-1. Endpoint: AWS_ENDPOINT_URL_S3,
- * AWS_ENDPOINT_URL, the profile's endpoint_url, else AWS. Certificates: AWS_CA_BUNDLE, the
- * profile's ca_bundle. Addressing: the profile's s3 addressing_style; auto: path style for
- * IP addresses, hosts without a dot and bucket names that are no host names.
+ * Finds what is not set in the places the AWS tools use, in their order.
+ * Credentials: hr_s3_source_find(); those that must be asked for come later, in the background.
+ * Region: AWS_REGION, AWS_DEFAULT_REGION, the profile's, else us-east-1. Endpoint:
+ * hr_s3_endpoint_find(), else AWS, its FIPS or dual-stack hosts where environment or profile want
+ * them. Certificates: AWS_CA_BUNDLE, the profile's ca_bundle. Addressing: the profile's s3
+ * addressing_style; auto: path style for IP addresses, hosts without a dot and bucket names that
+ * are no host names.
  */
 HrS3Config *hr_s3_config_new (const HrS3Settings *settings, GError **error);
 HrS3Config *hr_s3_config_ref (HrS3Config *config);
@@ -57,18 +58,24 @@ void hr_s3_place_clear (HrS3Place *place);
 
 /**
  * hr_s3_config_sign:
+ * @state: (out): that of the configuration, for the three functions below
+ * @error: why there are no keys to sign with
  *
  * Appends the header lines of a signed request; none if requests are anonymous.
  *
- * Returns: the state of the configuration that was used, for the three functions below
+ * Returns: %FALSE without an error: the keys are still being fetched
  */
-guint hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
-                         const HrS3Place *place, const char *query, GPtrArray *headers);
+gboolean hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
+                            const HrS3Place *place, const char *query, GPtrArray *headers,
+                            guint *state, GError **error);
 
 /* Each mends what made a server refuse a request, and says whether another try may help: also when
  * another request has mended something since the one that used state @used. */
-/* expired: reads environment and files again */
+/* the credentials: reads environment and files again, and asks whoever gave them for others. It
+ * does not wait: hr_s3_config_sign() does */
 gboolean hr_s3_config_refresh (HrS3Config *config, guint used);
+/* do they belong to a session, which may end? */
+gboolean hr_s3_config_is_temporary (HrS3Config *config);
 /* the bucket's region is another one */
 gboolean hr_s3_config_set_region (HrS3Config *config, guint used, const char *bucket,
                                   const char *region);

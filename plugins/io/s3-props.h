@@ -10,6 +10,7 @@
   char *region;                                                                                    \
   char *profile;                                                                                   \
   gboolean no_sign_request;                                                                        \
+  gboolean requester_pays;                                                                         \
   gint addressing;                                                                                 \
   guint64 tries;                                                                                   \
   gint64 connect_timeout;                                                                          \
@@ -33,6 +34,8 @@
           "Profile of ~/.aws/credentials and ~/.aws/config; if unset the environment's "           \
           "keys, AWS_PROFILE, or default"),                                                        \
       HR_PROP_BOOL (T, no_sign_request, FALSE, "Ask without credentials, for public data"),        \
+      HR_PROP_BOOL (T, requester_pays, FALSE,                                                      \
+                    "The bucket's owner does not pay for requests: agree to pay for them"),        \
       HR_PROP_ENUM (                                                                               \
           T, addressing, HR_S3_ADDRESSINGS, HR_S3_ADDRESSING_AUTO,                                 \
           "Where the bucket's name stands in the URL: path, virtual (in the host name), or "       \
@@ -48,7 +51,7 @@
 
 #define HR_S3_SETTINGS(self)                                                                       \
   ((HrS3Settings){ (self)->endpoint, (self)->region, (self)->profile, (self)->no_sign_request,     \
-                   (HrS3Addressing)(self)->addressing })
+                   (self)->requester_pays, (HrS3Addressing)(self)->addressing })
 
 #define HR_S3_HTTP_OPTIONS(self, transfers)                                                        \
   ((HrHttpOptions){ .max_transfers = (transfers),                                                  \

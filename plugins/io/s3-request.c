@@ -13,8 +13,9 @@ typedef struct {
   char *key;
   char *query;
   gboolean is_list;
-  guint state;  /* of the configuration this try was signed with */
-  char *region; /* the one a server has sent us to */
+  guint state;      /* of the configuration this try was signed with */
+  gboolean renewed; /* the credentials were, once: keys that are refused again are wrong */
+  char *region;     /* the one a server has sent us to */
   char *code;
 } Call;
 
@@ -33,17 +34,51 @@ call_free (gpointer data)
 }
 
 static gboolean
-prepare (HrHttpRequest *request, GPtrArray *headers, GError **error G_GNUC_UNUSED)
+prepare (HrHttpRequest *request, GPtrArray *headers, GError **error)
 {
   Call *call = request->protocol_data;
   g_auto (HrS3Place) place = { 0 };
 
   hr_s3_config_locate (call->config, call->bucket, call->key, call->query, &place);
-  call->state = hr_s3_config_sign (call->config, request->head ? "HEAD" : "GET", call->bucket,
-                                   &place, call->query, headers);
+  if (!hr_s3_config_sign (call->config, request->head ? "HEAD" : "GET", call->bucket, &place,
+                          call->query, headers, &call->state, error))
+    return FALSE;
   g_free (request->url);
   request->url = g_steal_pointer (&place.url);
   return TRUE;
+}
+
+/* the answer to a HEAD has no body, and so no word for what is wrong */
+#define MAX_SKEW (5 * 60)
+
+static gboolean
+mend_credentials (Call *call)
+{
+  if (call->renewed)
+    return FALSE;
+  call->renewed = TRUE;
+  return hr_s3_config_refresh (call->config, call->state);
+}
+
+static gboolean
+mend_clock (const HrHttpResponse *response, Call *call)
+{
+  gint64 date = response->date ? hr_http_date (response->date) : -1;
+
+  return date > 0 && hr_s3_config_set_clock (call->config, call->state, date);
+}
+
+static gboolean
+mend_wordless (const HrHttpResponse *response, Call *call)
+{
+  gint64 now = g_get_real_time () / G_USEC_PER_SEC;
+  gint64 date = response->date ? hr_http_date (response->date) : now;
+
+  if (response->status != 400 && response->status != 403)
+    return FALSE;
+  if (ABS (date - now) > MAX_SKEW && mend_clock (response, call))
+    return TRUE;
+  return hr_s3_config_is_temporary (call->config) && mend_credentials (call);
 }
 
 /* can we do something about it ourselves? */
@@ -56,19 +91,17 @@ mend (HrHttpRequest *request, Call *call, const HrS3Error *parsed)
 
   if (strcmp (code, "ExpiredToken") == 0 || strcmp (code, "TokenRefreshRequired") == 0
       || strcmp (code, "InvalidToken") == 0)
-    return hr_s3_config_refresh (call->config, call->state);
-  if (strcmp (code, "RequestTimeTooSkewed") == 0) {
-    gint64 date = response->date ? hr_http_date (response->date) : -1;
-
-    return date > 0 && hr_s3_config_set_clock (call->config, call->state, date);
-  }
+    return mend_credentials (call);
+  if (strcmp (code, "RequestTimeTooSkewed") == 0)
+    return mend_clock (response, call);
   if (region && *region
-      && (response->status == 301 || response->status == 307 || response->status == 400)) {
+      && (response->status == 301 || response->status == 307 || response->status == 400)
+      && hr_s3_config_set_region (call->config, call->state, call->bucket, region)) {
     g_free (call->region);
     call->region = g_strdup (region);
-    return hr_s3_config_set_region (call->config, call->state, call->bucket, region);
+    return TRUE;
   }
-  return FALSE;
+  return request->head && mend_wordless (response, call);
 }
 
 static const char *

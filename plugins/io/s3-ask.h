@@ -1,0 +1,32 @@
+/* s3-ask.h: one request of those that fetch credentials, waited for */
+#pragma once
+#include "retry.h"
+
+G_BEGIN_DECLS
+
+/* times in nanoseconds */
+typedef struct {
+  const char *name; /* for messages: "STS AssumeRole" */
+  const char *url;
+  const char *method;         /* NULL: GET */
+  const char *form;           /* (nullable): what is sent */
+  const char *const *headers; /* (nullable): "Name: value" */
+  gboolean direct;            /* by no proxy: the service is this machine's own */
+  const char *ca_bundle;      /* (nullable) */
+  gint64 timeout;             /* of connecting, and until the first byte */
+  guint tries;
+  /* (nullable): says what an answer means that is no success: may add words, and change @retry */
+  void (*explain) (const char *text, gsize size, GString *words, HrRetry *retry);
+} HrS3Ask;
+
+/**
+ * hr_s3_ask:
+ * @wake_fd: when this becomes readable, it ends with #HR_CORE_ERROR_STOPPED
+ * @status: (out) (optional): HTTP's, 0 without an answer
+ * @error: #HR_RESOURCE_ERROR; nothing of the request or of a good answer is in its message
+ *
+ * Returns: (transfer full): the body, at most 64 KiB
+ */
+GString *hr_s3_ask (const HrS3Ask *ask, int wake_fd, guint *status, GError **error);
+
+G_END_DECLS
