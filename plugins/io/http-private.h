@@ -34,6 +34,7 @@ struct _HrHttp {
   guint n_running;
   guint n_ended; /* requests, ever */
   gint64 now;    /* monotonic, nanoseconds */
+  gint64 due;    /* the first of those that wait */
   gint64 lost;   /* time between polls: the client's clock is now - lost */
   gint64 polled; /* end of the last poll */
   HrHttpCounts counts;

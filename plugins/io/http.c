@@ -199,6 +199,8 @@ start_try (Transfer *transfer)
     transfer->due = http->now + HOLD;
     if (error)
       end_request (transfer, error);
+    else
+      http->due = MIN (http->due, transfer->due);
     return;
   }
   request->tries++;
@@ -248,12 +250,12 @@ end_broken (HrHttp *http)
 }
 
 static void
-wake_waiting (HrHttp *http, gint64 *next)
+wake_waiting (HrHttp *http)
 {
   GHashTableIter iter;
   gpointer key;
 
-  *next = G_MAXINT64;
+  http->due = G_MAXINT64;
   g_hash_table_iter_init (&iter, http->transfers);
   while (g_hash_table_iter_next (&iter, &key, NULL)) {
     Transfer *transfer = key;
@@ -263,7 +265,7 @@ wake_waiting (HrHttp *http, gint64 *next)
     if (transfer->due <= http->now)
       enqueue (transfer);
     else
-      *next = MIN (*next, transfer->due);
+      http->due = MIN (http->due, transfer->due);
   }
 }
 
@@ -356,7 +358,7 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
 {
   struct curl_waitfd extra = { .fd = wake_fd, .events = CURL_WAIT_POLLIN };
   guint n_ended = http->n_ended;
-  gint64 next, due, wait;
+  gint64 next, wait;
   int running;
 
   read_clock (http);
@@ -364,11 +366,11 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
     http->lost += http->now - http->polled;
 
   end_broken (http);
-  wake_waiting (http, &due);
+  wake_waiting (http);
   start_queued (http);
   if (find_expired (http, &next))
     next = http->now;
-  next = MIN (next, due);
+  next = MIN (next, http->due);
   wait = timeout_ms < 0 ? 3600 * 1000 : timeout_ms;
   if (next < G_MAXINT64)
     wait = CLAMP ((next - http->now) / HR_MSEC_NS + 1, 0, wait);

@@ -56,32 +56,44 @@ hr_s3_container_check (const char *url, GError **error)
   return FALSE;
 }
 
-/* FALSE with an error; NULL: none is set */
-static gboolean
-get_token (char **token, GError **error)
+const char *
+hr_s3_container_token (void)
 {
-  const char *file = hr_s3_env (TOKEN_FILE);
+  return hr_s3_env (TOKEN);
+}
+
+const char *
+hr_s3_container_token_file (void)
+{
+  return hr_s3_env (TOKEN_FILE);
+}
+
+/* (transfer full); NULL with an error. The file is read anew each time, its owner replaces it */
+static char *
+get_line (const char *file, const char *given, GError **error)
+{
+  g_autofree char *token = NULL;
   g_autoptr (GError) failure = NULL;
 
   if (!file) {
-    *token = g_strdup (hr_s3_env (TOKEN));
-  } else if (!g_file_get_contents (file, token, NULL, &failure)) {
+    token = g_strdup (given);
+  } else if (!g_file_get_contents (file, &token, NULL, &failure)) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, TOKEN_FILE ": %s",
                  failure->message);
-    return FALSE;
+    return NULL;
   }
-  if (!*token || !strpbrk (*token, "\r\n"))
-    return TRUE;
-  g_clear_pointer (token, g_free);
+  if (!strpbrk (token, "\r\n"))
+    return g_strconcat ("Authorization: ", token, NULL);
   g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                "the token of %s holds an end of line", file ? TOKEN_FILE : TOKEN);
-  return FALSE;
+  return NULL;
 }
 
 gboolean
-hr_s3_container_fetch (const char *url, int wake_fd, HrS3Keys *keys, GError **error)
+hr_s3_container_fetch (const char *url, const char *token_file, const char *token, int wake_fd,
+                       HrS3Keys *keys, GError **error)
 {
-  g_autofree char *token = NULL, *line = NULL;
+  g_autofree char *line = NULL;
   const char *headers[3] = { "Accept: application/json" };
   HrS3Ask ask = { .name = "container credentials",
                   .url = url,
@@ -91,10 +103,12 @@ hr_s3_container_fetch (const char *url, int wake_fd, HrS3Keys *keys, GError **er
                   .tries = TRIES };
   g_autoptr (GString) answer = NULL;
 
-  if (!hr_s3_container_check (url, error) || !get_token (&token, error))
+  if (!hr_s3_container_check (url, error))
     return FALSE;
-  if (token)
-    headers[1] = line = g_strconcat ("Authorization: ", token, NULL);
+  if (token_file || token)
+    headers[1] = line = get_line (token_file, token, error);
+  if ((token_file || token) && !line)
+    return FALSE;
   answer = hr_s3_ask (&ask, wake_fd, NULL, error);
   if (!answer)
     return FALSE;

@@ -11,7 +11,7 @@ fetch_instance (const HrS3Source *source, int wake_fd, HrS3Keys *keys, GError **
 {
   g_autoptr (GError) failure = NULL;
 
-  if (hr_s3_instance_fetch (source->url, wake_fd, keys, &failure))
+  if (hr_s3_instance_fetch (source->url, source->timeout, source->tries, wake_fd, keys, &failure))
     return TRUE;
   /* the last place of all: that it has none means that nobody has */
   if (source->profile && g_error_matches (failure, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED) == FALSE)
@@ -42,7 +42,8 @@ fetch (const HrS3Source *source, int wake_fd, HrS3Keys *keys, GError **error)
   case HR_S3_SOURCE_PROCESS:
     return hr_s3_process_fetch (source->command, wake_fd, keys, error);
   case HR_S3_SOURCE_CONTAINER:
-    return hr_s3_container_fetch (source->url, wake_fd, keys, error);
+    return hr_s3_container_fetch (source->url, source->token_file, source->token, wake_fd, keys,
+                                  error);
   case HR_S3_SOURCE_INSTANCE:
     return fetch_instance (source, wake_fd, keys, error);
   default:

@@ -42,20 +42,40 @@ hr_s3_instance_url (const HrS3Profile *profile)
   return g_strconcat (url, g_str_has_suffix (url, "/") ? "" : "/", NULL);
 }
 
-static guint64
-get_number (const char *variable, guint64 most)
+static guint
+get_number (const char *text, guint64 most)
 {
-  const char *text = hr_s3_env (variable);
   guint64 number;
 
   return text && g_ascii_string_to_unsigned (text, 10, 1, most, &number, NULL) ? number : 1;
 }
 
-static GString *
-ask (const char *url, const char *path, const char *token, int wake_fd, GError **error)
+guint
+hr_s3_instance_timeout (const HrS3Profile *profile)
 {
-  g_autofree char *full = g_strconcat (url, path, NULL);
-  g_autofree char *name = g_strdup_printf ("instance metadata at %s", url);
+  return get_number (find ("AWS_METADATA_SERVICE_TIMEOUT", profile, "metadata_service_timeout"),
+                     3600);
+}
+
+guint
+hr_s3_instance_tries (const HrS3Profile *profile)
+{
+  return get_number (
+      find ("AWS_METADATA_SERVICE_NUM_ATTEMPTS", profile, "metadata_service_num_attempts"), 100);
+}
+
+typedef struct {
+  const char *url;
+  guint timeout;
+  guint tries;
+  int wake_fd;
+} Service;
+
+static GString *
+ask (const Service *service, const char *path, const char *token, GError **error)
+{
+  g_autofree char *full = g_strconcat (service->url, path, NULL);
+  g_autofree char *name = g_strdup_printf ("instance metadata at %s", service->url);
   g_autofree char *line = token ? g_strconcat ("X-aws-ec2-metadata-token: ", token, NULL) : NULL;
   const char *headers[] = { line ? line : "X-aws-ec2-metadata-token-ttl-seconds: " TOKEN_SECONDS,
                             NULL };
@@ -65,11 +85,10 @@ ask (const char *url, const char *path, const char *token, int wake_fd, GError *
                        .form = token ? NULL : "",
                        .headers = headers,
                        .direct = TRUE,
-                       .timeout = get_number ("AWS_METADATA_SERVICE_TIMEOUT", 3600)
-                                  * G_GINT64_CONSTANT (1000000000),
-                       .tries = get_number ("AWS_METADATA_SERVICE_NUM_ATTEMPTS", 100) };
+                       .timeout = service->timeout * G_GINT64_CONSTANT (1000000000),
+                       .tries = service->tries };
 
-  return hr_s3_ask (&question, wake_fd, NULL, error);
+  return hr_s3_ask (&question, service->wake_fd, NULL, error);
 }
 
 /* one word of printable ASCII, to be sent or asked for */
@@ -100,19 +119,20 @@ extend (HrS3Keys *keys)
 }
 
 gboolean
-hr_s3_instance_fetch (const char *url, int wake_fd, HrS3Keys *keys, GError **error)
+hr_s3_instance_fetch (const char *url, guint timeout, guint tries, int wake_fd, HrS3Keys *keys,
+                      GError **error)
 {
-  g_autoptr (GString) token = ask (url, TOKEN_PATH, NULL, wake_fd, error), role = NULL,
-                      answer = NULL;
+  const Service service = { url, timeout, tries, wake_fd };
+  g_autoptr (GString) token = ask (&service, TOKEN_PATH, NULL, error), role = NULL, answer = NULL;
   g_autofree char *path = NULL;
 
   if (!token || !check_word (token, 4096, "a session token", error))
     return FALSE;
-  role = ask (url, ROLES_PATH, token->str, wake_fd, error);
+  role = ask (&service, ROLES_PATH, token->str, error);
   if (!role || !check_word (role, MAX_NAME, "a role's name", error))
     return FALSE;
   path = g_strconcat (ROLES_PATH, role->str, NULL);
-  answer = ask (url, path, token->str, wake_fd, error);
+  answer = ask (&service, path, token->str, error);
   if (!answer)
     return FALSE;
   if (!hr_s3_keys_parse (keys, answer->str, answer->len, "Token", 0, error)) {

@@ -60,6 +60,7 @@ hr_s3_source_free (HrS3Source *source)
   g_free (source->external_id);
   g_free (source->duration);
   g_free (source->token_file);
+  g_free (source->token);
   g_free (source->command);
   g_free (source->url);
   g_free (source->region);
@@ -228,6 +229,29 @@ find_in_profile (const Finder *finder, const HrS3Profile *profile, gboolean envi
   return NULL;
 }
 
+static HrS3Source *
+find_container (void)
+{
+  HrS3Source *source = new_source (HR_S3_SOURCE_CONTAINER, "container", NULL);
+
+  source->url = hr_s3_container_url ();
+  source->token_file = g_strdup (hr_s3_container_token_file ());
+  source->token = g_strdup (hr_s3_container_token ());
+  return source;
+}
+
+/* @shown: (nullable): the profile to name where there are no keys at all */
+static HrS3Source *
+find_instance (const HrS3Profile *profile, const HrS3Profile *shown)
+{
+  HrS3Source *source = new_source (HR_S3_SOURCE_INSTANCE, "instance metadata", shown);
+
+  source->url = hr_s3_instance_url (profile);
+  source->timeout = hr_s3_instance_timeout (profile);
+  source->tries = hr_s3_instance_tries (profile);
+  return source;
+}
+
 /* ---- roles ---- */
 
 static gboolean
@@ -291,7 +315,6 @@ static HrS3Source *
 find_named_source (const HrS3Profile *profile, const char *word, GError **error)
 {
   const char *name = hr_s3_profile_get_name (profile);
-  HrS3Source *source = NULL;
 
   if (strcmp (word, "Environment") == 0) {
     if (hr_s3_env ("AWS_ACCESS_KEY_ID"))
@@ -300,21 +323,15 @@ find_named_source (const HrS3Profile *profile, const char *word, GError **error)
           "profile \"%s\" has credential_source = Environment, and AWS_ACCESS_KEY_ID is not set",
           name);
   } else if (strcmp (word, "EcsContainer") == 0) {
-    if (hr_s3_container_is_set ()) {
-      source = new_source (HR_S3_SOURCE_CONTAINER, "container", NULL);
-      source->url = hr_s3_container_url ();
-      return source;
-    }
+    if (hr_s3_container_is_set ())
+      return find_container ();
     fail (error,
           "profile \"%s\" has credential_source = EcsContainer, and neither "
           "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI nor AWS_CONTAINER_CREDENTIALS_FULL_URI is set",
           name);
   } else if (strcmp (word, "Ec2InstanceMetadata") == 0) {
-    if (!hr_s3_instance_is_disabled ()) {
-      source = new_source (HR_S3_SOURCE_INSTANCE, "instance metadata", NULL);
-      source->url = hr_s3_instance_url (profile);
-      return source;
-    }
+    if (!hr_s3_instance_is_disabled ())
+      return find_instance (profile, NULL);
     fail (error,
           "profile \"%s\" has credential_source = Ec2InstanceMetadata, and "
           "AWS_EC2_METADATA_DISABLED is true",
@@ -373,18 +390,10 @@ find_role (Finder *finder, const HrS3Profile *profile, GError **error)
 static HrS3Source *
 find_beside_profiles (const HrS3Profile *profile, GError **error)
 {
-  HrS3Source *source;
-
-  if (hr_s3_container_is_set ()) {
-    source = new_source (HR_S3_SOURCE_CONTAINER, "container", NULL);
-    source->url = hr_s3_container_url ();
-    return source;
-  }
-  if (!hr_s3_instance_is_disabled ()) {
-    source = new_source (HR_S3_SOURCE_INSTANCE, "instance metadata", profile);
-    source->url = hr_s3_instance_url (profile);
-    return source;
-  }
+  if (hr_s3_container_is_set ())
+    return find_container ();
+  if (!hr_s3_instance_is_disabled ())
+    return find_instance (profile, profile);
   g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN, HR_S3_NO_CREDENTIALS,
                hr_s3_profile_get_name (profile),
                "instance metadata is off (AWS_EC2_METADATA_DISABLED)");
@@ -449,6 +458,7 @@ describe (const HrS3Source *source, GString *text)
   add_text (text, source->external_id);
   add_text (text, source->duration);
   add_text (text, source->token_file);
+  add_text (text, source->token);
   add_text (text, source->command);
   add_text (text, source->url);
   add_text (text, source->region);

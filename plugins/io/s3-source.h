@@ -27,7 +27,10 @@ struct _HrS3Source {
   char *session_name; /* NULL: one is made up */
   char *external_id;
   char *duration;
-  char *token_file; /* of a web identity */
+  char *token_file; /* of a web identity, of a container */
+  char *token;      /* of a container, without a file */
+  guint timeout;    /* of the instance, in seconds */
+  guint tries;
   char *command;
   char *url; /* STS, container or instance metadata */
   char *region;

@@ -139,7 +139,8 @@ test_failures (void)
   clear_env ();
   check_failure (&settings, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN, "\"nobody\"");
   settings.profile = "half";
-  check_failure (&settings, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "the secret key is missing");
+  check_failure (&settings, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+                 "the secret key is missing");
   settings.profile = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (endpoints); i++) {
     settings.endpoint = endpoints[i];
