@@ -9,6 +9,7 @@ typedef struct {
   gboolean drop_last;
   guint64 pad_id;
   guint64 pad_to_multiple;
+  guint64 max_bytes;
   guint64 max_tokens;
   guint64 max_image_tokens;
   guint64 pack_window;
@@ -43,6 +44,9 @@ static const HrProp props[] = {
   HR_PROP_UINT (Batch, pad_to_multiple, 1, 65536, 1,
                 "The length of rows is rounded up to a multiple of it, for mode=padded",
                 .flags = HR_PROP_STREAM, .unit = "tokens"),
+  HR_PROP_SIZE (Batch, max_bytes, 1, 1024 * HR_GIB, HR_GIB,
+                "Most bytes of the tokens of a batch, for mode=padded; a larger one ends the run "
+                "before memory is taken for it"),
   HR_PROP_UINT (Batch, max_tokens, 1, G_MAXINT32, 8192, "Most tokens of a row, for mode=packed",
                 .flags = HR_PROP_STREAM, .unit = "tokens"),
   HR_PROP_UINT (Batch, max_image_tokens, 0, G_MAXINT32, 0,
@@ -70,10 +74,39 @@ static const struct {
     "the last block, however short, is packed as any other, and rows are never quite full" },
   { "pad-id", IN (MODE_PADDED), "only mode=padded fills rows up" },
   { "pad-to-multiple", IN (MODE_PADDED), "only mode=padded fills rows up" },
+  { "max-bytes", IN (MODE_PADDED), "only mode=padded makes rows of one length" },
   { "max-tokens", IN (MODE_PACKED), "tokenize max-length=… bounds the length of a sample" },
   { "max-image-tokens", IN (MODE_PACKED), "max-pixels=… bounds the tokens of an image" },
   { "pack-window", IN (MODE_PACKED), "size=… says how many samples a batch has" },
 };
+
+/* (nullable): one upstream */
+static HrElement *
+find_batch (HrElement *element)
+{
+  HrElement *previous, *found = NULL;
+
+  for (guint pad = 0; found == NULL && (previous = hr_element_get_previous (element, pad)) != NULL;
+       pad++)
+    found =
+        g_str_equal (hr_element_get_factory (previous), "batch") ? previous : find_batch (previous);
+  return found;
+}
+
+/* its samples would be batches, and what counts samples would count those */
+static gboolean
+check_alone (HrElement *element, GError **error)
+{
+  HrElement *first = find_batch (element);
+
+  if (first == NULL)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "it would put the batches of \"%s\" into batches\nkeep one of them, with the size "
+               "of both together",
+               hr_element_get_name (first));
+  return FALSE;
+}
 
 /* a property that would do nothing: whoever wrote it expects something */
 static gboolean
@@ -89,7 +122,7 @@ batch_check_place (gconstpointer data, HrElement *element, GError **error)
                  modes[self->mode], uses[i].instead);
     return FALSE;
   }
-  return TRUE;
+  return check_alone (element, error);
 }
 
 static const char *
@@ -132,6 +165,29 @@ find_length (const Batch *self, State *state, const HrBuffer *batch, gint64 *len
   return TRUE;
 }
 
+/* one long sample makes all rows as long: what that takes is known before it is taken */
+static gboolean
+check_bytes (const Batch *self, const State *state, guint rows, gint64 length, GError **error)
+{
+  guint64 bytes = 0;
+  g_autofree char *takes = NULL, *limit = NULL;
+
+  for (guint field = 0; field < HR_N_TOKEN_FIELDS; field++)
+    if (state->form.has[field])
+      bytes += (guint64)rows * (guint64)length * (state->form.dtypes[field].bits / 8)
+               * (field == HR_TOKENS_POSITIONS ? state->form.planes : 1);
+  if (bytes <= self->max_bytes)
+    return TRUE;
+  takes = g_format_size_full (bytes, G_FORMAT_SIZE_IEC_UNITS);
+  limit = g_format_size_full (self->max_bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+               "a padded batch of %u rows of %" G_GINT64_FORMAT
+               " tokens takes %s, and max-bytes is %s; a smaller size, tokenize max-length=, "
+               "mode=packed or a larger max-bytes would do",
+               rows, length, takes, limit);
+  return FALSE;
+}
+
 static gboolean
 finish_batch (const Batch *self, State *state, HrBuffer *batch, HrOut *out, GError **error)
 {
@@ -143,6 +199,7 @@ finish_batch (const Batch *self, State *state, HrBuffer *batch, HrOut *out, GErr
     return TRUE;
   }
   if (!find_length (self, state, batch, &length, error)
+      || !check_bytes (self, state, rows, length, error)
       || !hr_collate_padded (batch, &state->form, rows, length, (gint64)self->pad_id, out, error)
       || !hr_collate_images (batch, rows, out, error))
     return FALSE;

@@ -13,6 +13,8 @@ typedef struct {
   guint64 concurrency;
   guint64 max_bytes;
   char **allow_links;
+  char **allow_addresses;
+  guint64 redirects;
   char *media_root;
   gint64 cache_age;
   HR_CACHE_FIELDS
@@ -42,6 +44,7 @@ typedef struct {
   guint index;
   HrFetchStage stage;
   HrHttpRequest *request;
+  guint n_redirects;
   gsize wanted; /* bytes, once they are known */
   HrMemory *memory;
   gsize size;
@@ -70,6 +73,7 @@ struct _HrFetchState {
   const HrImagefetch *self;
   HrFetchShared *shared;
   HrHttp *http;
+  HrAddressGuard *guard;
   HrS3Config *config; /* made by the first s3:// link */
   char *root_text;    /* what root was made from */
   char *root;
@@ -94,6 +98,10 @@ void hr_fetch_item_done (HrFetchItem *item);
 /* fetch-transfer.c: over a network; ends in hr_fetch_fail() or hr_fetch_item_done(), unless the
  * cache has it at hand. FALSE without an error: the budget has no room for that yet */
 gboolean hr_fetch_start_transfer (HrFetchItem *item, GError **error);
+/* fetch-web.c: http:// and https:// */
+gboolean hr_fetch_is_web (const char *uri);
+/* (transfer full): without what fetch-transfer.c sets of every request */
+HrHttpRequest *hr_fetch_new_web (HrFetchItem *item);
 /* fetch-local.c: what is at hand at once. FALSE without an error: the budget has no room for it yet
  */
 gboolean hr_fetch_read_file (HrFetchItem *item, GError **error);

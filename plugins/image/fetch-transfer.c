@@ -1,7 +1,6 @@
 /* fetch-transfer.c: images from S3 and the web */
 #include "fetch-job.h"
 #include "s3-uri.h"
-#include "sigv4.h"
 #include <string.h>
 
 static HrHttpRoom
@@ -36,13 +35,20 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
   guint status = request->response.status;
   int kind = -1;
 
+  if (g_error_matches (error, HR_DATA_ERROR, HR_DATA_ERROR_LINK_REFUSED))
+    return error;
   if (request->too_large)
     kind = HR_DATA_ERROR_IMAGE_TOO_LARGE;
+  else if (request->barred)
+    kind = HR_DATA_ERROR_LINK_REFUSED;
   else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND))
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN))
     kind = HR_DATA_ERROR_MEDIA_FORBIDDEN;
-  /* of a web link a server may say anything, and means the link */
+  /* Of a web link a server may say anything, and means the link; who did not answer at all, after
+   * all tries, was chosen by the record. One that asks for less, or is broken, ends the run. */
+  else if (is_web && status == 0)
+    kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   else if (is_web && status >= 300 && status < 500 && status != 408 && status != 429)
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   if (kind >= 0) {
@@ -50,12 +56,6 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
     error->code = kind;
   }
   return error;
-}
-
-static gboolean
-is_web (const HrFetchItem *item)
-{
-  return g_ascii_strncasecmp (hr_fetch_get_uri (item), "http", 4) == 0;
 }
 
 /* the server says that what was kept still holds */
@@ -84,7 +84,7 @@ request_done (HrHttpRequest *request, GError *error)
   hr_ticket_count_transfer (item->job->ticket, request->first_byte_time, request->body_time,
                             request->received);
   if (error) {
-    hr_fetch_fail (item, judge (request, is_web (item), error));
+    hr_fetch_fail (item, judge (request, hr_fetch_is_web (hr_fetch_get_uri (item)), error));
     return;
   }
   if (request->response.status == 304) {
@@ -108,20 +108,6 @@ get_config (HrFetchState *state, GError **error)
   return state->config;
 }
 
-/* spaces and letters that a URL may not hold; what is written as %XX stays so */
-static char *
-escape_url (const char *link)
-{
-  GString *url = g_string_new (NULL);
-
-  for (const char *c = link; *c; c++)
-    if ((guchar)*c <= ' ' || (guchar)*c >= 0x7f || strchr ("\"<>\\^`{|}", *c))
-      hr_uri_encode (url, c, 1, FALSE);
-    else
-      g_string_append_c (url, *c);
-  return g_string_free (url, FALSE);
-}
-
 /* @endpoint: (out) (transfer full): whose object it is */
 static HrHttpRequest *
 new_request (HrFetchItem *item, char **endpoint, GError **error)
@@ -130,16 +116,10 @@ new_request (HrFetchItem *item, char **endpoint, GError **error)
   g_auto (HrS3Uri) uri = { 0 };
   g_autoptr (GError) failure = NULL;
   HrS3Config *config;
-  HrHttpRequest *request;
 
-  if (is_web (item)) {
-    g_autofree char *url = escape_url (link);
-
-    request = hr_http_request_new (link, url);
-    request->follow = TRUE;
-    request->question.close_is_end = TRUE;
+  if (hr_fetch_is_web (link)) {
     *endpoint = g_strdup ("");
-    return request;
+    return hr_fetch_new_web (item);
   }
   if (!hr_s3_uri_parse (&uri, link, &failure) || !*uri.key) {
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_NOT_FOUND, "names no object in S3%s%s",

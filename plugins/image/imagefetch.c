@@ -14,6 +14,14 @@ static const HrProp props[] = {
                 "Links that may be followed besides relative ones inside the root: all; file, s3, "
                 "http, https; or folders and prefixes",
                 .flags = HR_PROP_STREAM),
+  HR_PROP_STRV (HrImagefetch, allow_addresses, NULL,
+                "Addresses that http and https links may lead to besides those of the public "
+                "internet: all, or addresses and networks such as 10.0.0.0/8",
+                .flags = HR_PROP_STREAM),
+  HR_PROP_UINT (HrImagefetch, redirects, 0, 20, 5,
+                "Redirects that are followed for one http or https link; each must be one that "
+                "allow-links lets pass, and none leads from https to http",
+                .flags = HR_PROP_STREAM, .unit = "redirects"),
   HR_PROP_STRING (HrImagefetch, media_root, NULL,
                   "Tree that relative links may not leave; if unset jsonlparse's, or the location "
                   "given to the source",
@@ -190,10 +198,15 @@ imagefetch_concurrency (gconstpointer self)
 }
 
 static gboolean
-imagefetch_check (gconstpointer self, GError **error)
+imagefetch_check (gconstpointer selfp, GError **error)
 {
-  return hr_media_link_check_allow ((const char *const *)((const HrImagefetch *)self)->allow_links,
-                                    error);
+  const HrImagefetch *self = selfp;
+  g_autoptr (HrAddressGuard) guard = NULL;
+
+  if (!hr_media_link_check_allow ((const char *const *)self->allow_links, error))
+    return FALSE;
+  guard = hr_address_guard_new ((const char *const *)self->allow_addresses, error);
+  return guard != NULL;
 }
 
 static gboolean
@@ -232,8 +245,9 @@ imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, 
   state->self = self;
   state->shared = shared;
   state->jobs = g_hash_table_new (NULL, NULL);
+  state->guard = hr_address_guard_new ((const char *const *)self->allow_addresses, error);
   state->http = hr_http_new (&options, error);
-  return state->http != NULL;
+  return state->guard != NULL && state->http != NULL;
 }
 
 /* what was under way when the run ended; the tickets are the core's */
@@ -258,6 +272,7 @@ imagefetch_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
   drop_jobs (state);
   g_hash_table_unref (state->jobs);
   g_clear_pointer (&state->http, hr_http_free);
+  g_clear_pointer (&state->guard, hr_address_guard_free);
   g_clear_pointer (&state->config, hr_s3_config_unref);
   g_free (state->root_text);
   g_free (state->root);
@@ -276,7 +291,8 @@ HR_ELEMENT (
     imagefetch, HrImagefetch, .summary = "Fetch the images that samples link to",
     .description =
         "Follows the links of each sample (files, s3://, data:, and http:// or https:// "
-        "where allow-links says so) and gives the images as a list of uint8 [bytes] in "
+        "where allow-links says so, and at public addresses unless allow-addresses names "
+        "others) and gives the images as a list of uint8 [bytes] in "
         "\"images\", and their sizes as \"image_sizes\", int32 [n, 2]: height and width as "
         "imagedecode behind it will deliver them, turned as EXIF says unless it has exif=ignore, "
         "and 0, 0 for what is no image. The images of a sample are fetched "

@@ -80,10 +80,31 @@ patchify_check (gconstpointer data, GError **error)
   return FALSE;
 }
 
+/* bytes as they are: a mean that is set would do nothing, and whoever set it expects something */
 static gboolean
-patchify_check_place (gconstpointer self G_GNUC_UNUSED, HrElement *element, GError **error)
+check_plain_bytes (HrElement *element, GError **error)
 {
-  return hr_sizing_check_place (element, error);
+  static const char *const arithmetic[] = { "image-mean", "image-std", "rescale-factor",
+                                            "normalize" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (arithmetic); i++)
+    if (hr_element_is_set (element, arithmetic[i])) {
+      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+                   "%s does nothing with dtype=uint8: the bytes stay as they are\nleave it out, or "
+                   "take another dtype",
+                   arithmetic[i]);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+patchify_check_place (gconstpointer data, HrElement *element, GError **error)
+{
+  const Patchify *self = data;
+
+  return hr_sizing_check_place (element, error)
+         && (self->dtype != HR_PATCH_UINT8 || check_plain_bytes (element, error));
 }
 
 static gboolean

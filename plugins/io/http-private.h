@@ -20,6 +20,7 @@ typedef struct _HrHttpTransfer {
   gboolean checked;                /* head of the answer and its length */
   gboolean has_etag;               /* the question's etag is ours, from an answer */
   GError *fault;                   /* why our callback ended it */
+  GError *barred;                  /* the last address that it may not connect to */
   char words[CURL_ERROR_SIZE];
 } Transfer;
 

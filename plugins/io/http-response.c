@@ -18,6 +18,7 @@ hr_http_response_clear (HrHttpResponse *response)
   g_free (response->content_type);
   g_free (response->content_encoding);
   g_free (response->retry_after);
+  g_free (response->location);
   g_free (response->date);
   g_free (response->region);
   hr_http_response_init (response);
@@ -97,6 +98,8 @@ set_header (HrHttpResponse *response, const char *name, const char *value)
     set_string (&response->content_encoding, value);
   else if (g_ascii_strcasecmp (name, "retry-after") == 0)
     set_string (&response->retry_after, value);
+  else if (g_ascii_strcasecmp (name, "location") == 0)
+    set_string (&response->location, value);
   else if (g_ascii_strcasecmp (name, "date") == 0)
     set_string (&response->date, value);
   else if (g_ascii_strcasecmp (name, "x-amz-bucket-region") == 0)

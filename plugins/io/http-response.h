@@ -17,6 +17,7 @@ typedef struct {
   char *content_type;
   char *content_encoding;
   char *retry_after;
+  char *location;
   char *date;
   char *region; /* x-amz-bucket-region */
 } HrHttpResponse;

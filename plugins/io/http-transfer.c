@@ -210,12 +210,48 @@ on_body (char *bytes, size_t size, size_t n, void *data)
 
 /* ---- one try ---- */
 
+static gboolean
+may_reach (Transfer *transfer, GInetAddress *address)
+{
+  g_clear_error (&transfer->barred);
+  return hr_address_guard_check (transfer->request->guard, address, &transfer->barred);
+}
+
+/* Asked for each address of a name, after it was resolved: no name, spelling or redirect gets round
+ * it. */
+static gboolean
+may_connect (Transfer *transfer, struct curl_sockaddr *address)
+{
+  g_autoptr (GSocketAddress) whole = NULL;
+
+  if (!transfer->request->guard)
+    return TRUE;
+  whole = g_socket_address_new_from_native (&address->addr, address->addrlen);
+  return G_IS_INET_SOCKET_ADDRESS (whole)
+         && may_reach (transfer, g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (whole)));
+}
+
 /* programs that the host starts must not hold our connections open */
 static curl_socket_t
-open_socket (void *data G_GNUC_UNUSED, curlsocktype purpose G_GNUC_UNUSED,
-             struct curl_sockaddr *address)
+open_socket (void *data, curlsocktype purpose G_GNUC_UNUSED, struct curl_sockaddr *address)
 {
+  if (!may_connect (data, address))
+    return CURL_SOCKET_BAD;
   return socket (address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* a connection that stood already was perhaps made for a request that may go further */
+static int
+before_request (void *data, char *remote, char *local G_GNUC_UNUSED, int remote_port G_GNUC_UNUSED,
+                int local_port G_GNUC_UNUSED)
+{
+  Transfer *transfer = data;
+  g_autoptr (GInetAddress) address = NULL;
+
+  if (!transfer->request->guard)
+    return CURL_PREREQFUNC_OK;
+  address = g_inet_address_new_from_string (remote);
+  return address && may_reach (transfer, address) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static CURL *
@@ -228,11 +264,11 @@ get_easy (HrHttp *http)
   easy = curl_easy_init ();
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+  curl_easy_setopt (easy, CURLOPT_PREREQFUNCTION, before_request);
   curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L); /* else a key with ".." is another object */
   curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   curl_easy_setopt (easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
   curl_easy_setopt (easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt (easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
   curl_easy_setopt (easy, CURLOPT_MAXREDIRS, 5L);
   curl_easy_setopt (easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt (easy, CURLOPT_QUICK_EXIT, 1L); /* stop() does not wait for a name server */
@@ -287,6 +323,7 @@ reset_answer (Transfer *transfer)
   hr_http_response_clear (&request->response);
   g_clear_pointer (&request->complaint, g_byte_array_unref);
   g_clear_error (&transfer->fault);
+  g_clear_error (&transfer->barred);
   request->first_byte_time = request->body_time = 0;
   transfer->asked = request->received;
   transfer->checked = FALSE;
@@ -318,10 +355,14 @@ hr_http_transfer_begin (Transfer *transfer, GError **error)
   if (ca_bundle)
     curl_easy_setopt (transfer->easy, CURLOPT_CAINFO, ca_bundle);
   curl_easy_setopt (transfer->easy, CURLOPT_FOLLOWLOCATION, (long)request->follow);
+  curl_easy_setopt (transfer->easy, CURLOPT_REDIR_PROTOCOLS_STR,
+                    g_ascii_strncasecmp (request->url, "https:", 6) == 0 ? "https" : "http,https");
   curl_easy_setopt (transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
   curl_easy_setopt (transfer->easy, CURLOPT_ERRORBUFFER, transfer->words);
   curl_easy_setopt (transfer->easy, CURLOPT_WRITEDATA, transfer);
   curl_easy_setopt (transfer->easy, CURLOPT_HEADERDATA, transfer);
+  curl_easy_setopt (transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
+  curl_easy_setopt (transfer->easy, CURLOPT_PREREQDATA, transfer);
   curl_easy_setopt (transfer->easy, CURLOPT_PRIVATE, transfer);
   return TRUE;
 }
@@ -342,6 +383,11 @@ get_fault (Transfer *transfer, CURLcode code, HrRetry *retry)
   }
   if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->complaint))
     return NULL;
+  if (transfer->barred) {
+    *retry = HR_RETRY_NO;
+    request->barred = TRUE;
+    return g_steal_pointer (&transfer->barred);
+  }
   *retry = hr_retry_for_curl (code);
   switch (code) {
   case CURLE_PARTIAL_FILE:
@@ -363,8 +409,8 @@ get_fault (Transfer *transfer, CURLcode code, HrRetry *retry)
   }
 }
 
-static HrRetry
-judge_by_status (HrHttpRequest *request, GError **error)
+HrRetry
+hr_http_judge_status (HrHttpRequest *request, GError **error)
 {
   guint status = request->response.status;
 
@@ -392,6 +438,7 @@ hr_http_transfer_judge (Transfer *transfer, int code, HrRetry *retry)
     error = get_fault (transfer, CURLE_OK, retry);
   if (error || (request->known_etag && request->response.status == 304))
     return error;
-  *retry = request->judge ? request->judge (request, &error) : judge_by_status (request, &error);
+  *retry =
+      request->judge ? request->judge (request, &error) : hr_http_judge_status (request, &error);
   return error;
 }

@@ -109,6 +109,7 @@ transfer_free (Transfer *transfer)
   g_hash_table_remove (transfer->http->transfers, transfer);
   g_ptr_array_remove_fast (transfer->http->broken, transfer);
   g_clear_error (&transfer->fault);
+  g_clear_error (&transfer->barred);
   hr_http_request_free (transfer->request);
   g_free (transfer);
 }

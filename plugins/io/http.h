@@ -1,5 +1,6 @@
 /* http.h: many HTTP transfers on one thread */
 #pragma once
+#include "address-guard.h"
 #include "http-response.h"
 #include "hr-memory.h"
 #include "retry.h"
@@ -44,7 +45,9 @@ typedef enum {
  * @method: (nullable): another one, "PUT"
  * @form: (nullable): a form to send, with POST unless @method says so
  * @direct: by no proxy
- * @follow: follow redirects (for requests without a signature)
+ * @follow: follow redirects (for requests without a signature), but none from https to http
+ * @guard: (nullable): where it may connect to, through a proxy to which proxy; must outlive the
+ *   request
  * @afresh: each try is for itself: its answer is no object that a later one could go on with
  * @question: range, identity and size the answer must have. After an answer the etag and size it
  *   had are noted there, so that later tries ask for the same object
@@ -73,6 +76,7 @@ struct _HrHttpRequest {
   const char *form;
   gboolean direct;
   gboolean follow;
+  const HrAddressGuard *guard;
   gboolean afresh;
   HrHttpQuestion question;
   gsize max_bytes;
@@ -93,6 +97,7 @@ struct _HrHttpRequest {
   gsize received;
   GByteArray *complaint; /* body of an answer that is no success, at most 64 KiB */
   gboolean too_large;    /* failed because of max_bytes */
+  gboolean barred;       /* failed because of the guard */
   guint tries;
   gint64 first_byte_time; /* nanoseconds the last try waited for the first byte … */
   gint64 body_time;       /* … and from there to its end */
@@ -121,6 +126,9 @@ void hr_http_request_set_range (HrHttpRequest *request, gint64 first, gint64 las
 void hr_http_request_set_identity (HrHttpRequest *request, const char *etag, gint64 size);
 /* only of a request that was not submitted */
 void hr_http_request_free (HrHttpRequest *request);
+
+/* what its status alone says of an answer: the judgement without @judge */
+HrRetry hr_http_judge_status (HrHttpRequest *request, GError **error);
 
 /* takes @request */
 void hr_http_submit (HrHttp *http, HrHttpRequest *request);

@@ -296,6 +296,28 @@ hr_media_link_check (const char *link, const char *uri, const char *root, const 
 }
 
 gboolean
+hr_media_link_check_redirect (const char *from, const char *target, const char *const *allow,
+                              GError **error)
+{
+  gsize from_length, target_length;
+  LinkKind kind = link_kind (target, &target_length);
+  g_autofree char *shown = hr_media_link_shorten (target);
+  const char *why;
+
+  link_kind (from, &from_length);
+  if (kind != LINK_HTTP)
+    why = "which is no web address";
+  else if (from_length == strlen ("https") && target_length < from_length)
+    why = "from https to http";
+  else if (!is_allowed (target, kind, target_length, allow))
+    why = "which allow-links does not let pass";
+  else
+    return TRUE;
+  hr_set_data_error (error, HR_DATA_ERROR_LINK_REFUSED, "is redirected to \"%s\", %s", shown, why);
+  return FALSE;
+}
+
+gboolean
 hr_media_link_check_allow (const char *const *allow, GError **error)
 {
   static const char *const words[] = { "all", "file", "s3", "http", "https", NULL };

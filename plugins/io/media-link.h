@@ -54,6 +54,19 @@ gboolean hr_media_link_check (const char *link, const char *uri, const char *roo
                               const char *const *allow, GError **error);
 
 /**
+ * hr_media_link_check_redirect:
+ * @from: the address that answered with a redirect
+ * @target: where it leads, from hr_media_link_resolve()
+ * @allow: (nullable): as for a link of the record's own
+ * @error: #HR_DATA_ERROR, LINK_REFUSED
+ *
+ * A server that was allowed must not open what was not: a redirect needs the same words of the
+ * user's as a link, never leads to anything but http or https, and never from https to http.
+ */
+gboolean hr_media_link_check_redirect (const char *from, const char *target,
+                                       const char *const *allow, GError **error);
+
+/**
  * hr_media_link_check_allow:
  * @allow: (nullable): the words of an `allow-links` property: "all"; a scheme, "file" (absolute
  *   paths too), "s3", "http", "https"; or a folder, "/data/pictures/", "s3://bucket/prefix/",

@@ -7,6 +7,9 @@
 #include "s3-uri.h"
 #include <string.h>
 
+/* a page holds at most 1000 keys of 1024 bytes, each of which may be written in three */
+#define MOST_PAGE_BYTES (64 * 1024 * 1024)
+
 typedef struct {
   HrS3Config *config;
   char *bucket;
@@ -241,6 +244,7 @@ hr_s3_list (HrS3Config *config, const char *bucket, const char *query)
   HrHttpRequest *request = new_request (config, bucket, "", query, name);
 
   ((Call *)request->protocol_data)->is_list = TRUE;
+  request->max_bytes = MOST_PAGE_BYTES;
   request->afresh = TRUE;
   return request;
 }

@@ -14,6 +14,7 @@ typedef struct {
   char *media_base;
   guint64 max_line_bytes;
   guint64 max_depth;
+  guint64 max_images;
 } Jsonlparse;
 
 /* in the order of the enumerations in record.h */
@@ -54,6 +55,9 @@ static const HrProp props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Jsonlparse, max_depth, 1, HR_JSON_MAX_DEPTH, 128,
                 "How many lists and objects may stand inside each other", .flags = HR_PROP_STREAM),
+  HR_PROP_UINT (Jsonlparse, max_images, 0, G_MAXUINT32, 1024,
+                "Most images of one record; one with more is a bad sample (bad-record); 0: any",
+                .flags = HR_PROP_STREAM, .unit = "images"),
   HR_PROP_END
 };
 
@@ -177,7 +181,8 @@ static gboolean
 read_record (const Block *block, guint root, HrBuffer **sample, GError **error)
 {
   const Jsonlparse *self = block->self;
-  HrRecordRules rules = { self->strip, self->missing_placeholder, self->video, self->late_system };
+  HrRecordRules rules = { self->strip, self->missing_placeholder, self->video, self->late_system,
+                          self->max_images };
   g_auto (HrRecord) record = { NULL, NULL, NULL, FALSE };
 
   if (!hr_record_read (&block->state->json, root, &rules, &record, error))

@@ -1,6 +1,20 @@
 /* record.c: records of every common form, turned into one: turns of text and images */
 #include "record-private.h"
 
+/* what one line may make others fetch and decode at once */
+static gboolean
+check_limits (HrReader *reader)
+{
+  guint64 most = reader->rules->max_images;
+
+  if (most == 0 || reader->record->links->len <= most)
+    return TRUE;
+  hr_set_data_error (reader->error, HR_DATA_ERROR_BAD_RECORD,
+                     "%u images, max-images is %" G_GUINT64_FORMAT, reader->record->links->len,
+                     most);
+  return FALSE;
+}
+
 /* an answer, and as many images as places for them */
 static gboolean
 check_counts (HrReader *reader)
@@ -96,7 +110,7 @@ read_record (HrReader *reader)
   if (reader->record->left_out)
     return TRUE;
   prepend_image (reader);
-  return check_counts (reader);
+  return check_counts (reader) && check_limits (reader);
 }
 
 gboolean

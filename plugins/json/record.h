@@ -30,6 +30,7 @@ typedef struct {
   HrMissingPlaceholder missing_placeholder;
   HrVideo video;
   HrLateSystem late_system;
+  guint64 max_images; /* 0: any number */
 } HrRecordRules;
 
 /**

@@ -513,6 +513,37 @@ test_uneven (void)
   }
 }
 
+/* a row's bytes are known before they are taken: two rows of 1000 tokens, of five fields */
+static void
+test_max_bytes (void)
+{
+  const gint64 bytes = 2 * 1000 * (8 + 8 + 8 + 4 + 3 * 8);
+  g_autofree char *fits =
+      g_strdup_printf ("batch mode=padded size=2 max-bytes=%" G_GINT64_FORMAT, bytes);
+  g_autofree char *not =
+      g_strdup_printf ("batch mode=padded size=2 max-bytes=%" G_GINT64_FORMAT, bytes - 1);
+  HrHarness *harness = hr_harness_new (fits, 1);
+
+  hr_harness_push (harness, make_sample (0, &(Sample){ .length = 1000 }));
+  hr_harness_push (harness, make_sample (0, &(Sample){ .length = 1 }));
+  hr_harness_wait (harness);
+  hr_harness_free (harness);
+  harness = hr_harness_new (not, 1);
+  hr_harness_push (harness, make_sample (0, &(Sample){ .length = 1000 }));
+  hr_harness_push (harness, make_sample (0, &(Sample){ .length = 1 }));
+  hr_harness_expect_error (
+      harness, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+      "*a padded batch of 2 rows of 1000 tokens takes *, and max-bytes is*max-length*");
+  hr_harness_free (harness);
+  /* a million rows: what they would take is never asked for */
+  harness = hr_harness_new ("batch mode=padded size=1048576", 1);
+  hr_harness_push (harness, make_sample (0, &(Sample){ .length = 400 }));
+  hr_harness_expect_error (harness, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                           "*1048576 rows of 400 tokens takes 20*GiB, and max-bytes is 1.0*GiB*");
+  hr_harness_free (harness);
+  hr_harness_assert_no_leaks ();
+}
+
 /* ---- what is refused before the run ---- */
 
 static void
@@ -526,6 +557,13 @@ test_refused (void)
     { "appsrc ! batch mode=packed pad-id=0 ! fakesink", "*pad-id does nothing in mode=packed*" },
     { "appsrc ! batch mode=packed pad-to-multiple=8 ! fakesink", "*pad-to-multiple does nothing*" },
     { "appsrc ! batch pad-id=0 ! fakesink", "*pad-id does nothing in mode=list*" },
+    { "appsrc ! batch max-bytes=7 ! fakesink", "*max-bytes does nothing in mode=list*" },
+    { "appsrc ! batch mode=packed max-bytes=7 ! fakesink", "*max-bytes does nothing*" },
+    { "appsrc ! batch name=a ! identity ! batch name=b ! fakesink",
+      "*\"b\": it would put the batches of \"a\" into batches*keep one of them*" },
+    { "appsrc ! batch name=a ! batch mode=packed name=b ! fakesink", "*the batches of \"a\"*" },
+    { "appsrc ! tee name=t ! batch name=a ! join name=j ! batch name=b ! fakesink t. ! j.",
+      "*\"b\": it would put the batches of \"a\" into batches*" },
     { "appsrc ! batch max-tokens=7 ! fakesink", "*max-tokens does nothing in mode=list*" },
     { "appsrc ! batch mode=padded max-tokens=7 ! fakesink",
       "*max-tokens does nothing in mode=padded*tokenize max-length*" },
@@ -535,7 +573,7 @@ test_refused (void)
     { "fakesrc ! batch mode=padded ! fakesink", "*\"batch\" needs input_ids*tokenize*" },
     { "fakesrc ! batch mode=packed ! fakesink", "*\"batch\" needs input_ids*tokenize*" },
     { "appsrc ! batch mode=packed name=p ! batch name=b ! fakesink",
-      "*\"b\" cannot stand behind the packed rows of \"p\"*put it before*" },
+      "*\"b\": it would put the batches of \"p\" into batches*" },
     { "appsrc ! batch mode=packed ! identity ordered=false ! fakesink",
       "*\"identity\" with ordered=false behind the packed rows of \"batch\"*" },
     { "appsrc ! batch mode=packed ! tee name=t ! identity name=i ! join name=j ! fakesink t. ! j.",
@@ -569,6 +607,7 @@ main (int argc, char **argv)
   g_test_add_func ("/batch-tokens/stop", test_stop);
   g_test_add_func ("/batch-tokens/bad-samples", test_bad_samples);
   g_test_add_func ("/batch-tokens/uneven", test_uneven);
+  g_test_add_func ("/batch-tokens/max-bytes", test_max_bytes);
   g_test_add_func ("/batch-tokens/refused", test_refused);
   return g_test_run ();
 }

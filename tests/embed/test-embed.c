@@ -110,6 +110,7 @@ launch_text (const char *path)
   return g_strdup_printf (
       "checksum=true on-error=skip filesrc location=%s ! jsonlparse workers=2 "
       "media-base=" HR_TEST_DATA "/cases/16-image-links/corpus/train ! imagefetch allow-links=http "
+      "allow-addresses=127.0.0.1 "
       "! imagedecode workers=2 ! resize workers=2 ! batch size=4 ! prefetchqueue max-batches=2 ! "
       "appsink",
       path);

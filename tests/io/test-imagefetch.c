@@ -602,7 +602,8 @@ test_web (void)
 {
   g_autoptr (FakeServer) server = fake_server_new (answer_web, NULL);
   static const char *const paths[] = { "/chunked", "/open", "/length", "/a b?x=\303\274" };
-  static const char allow[] = "imagefetch allow-links=http on-error=skip max-bytes=1MB";
+  static const char allow[] = "imagefetch allow-links=http allow-addresses=127.0.0.1 "
+                              "on-error=skip max-bytes=1MB";
   g_autofree char *body = g_strnfill (400000, 'w');
   HrHarness *harness = hr_harness_new (allow, 1);
 
@@ -627,7 +628,8 @@ test_web (void)
     check_rejected (allow, make_one ("/", odd), HR_DATA_ERROR_MEDIA_NOT_FOUND, "HTTP 451");
     check_rejected (allow, make_one ("/", "http://[/x"), HR_DATA_ERROR_MEDIA_NOT_FOUND,
                     "http://[/x");
-    check_rejected ("imagefetch allow-links=http on-error=skip max-bytes=300000",
+    check_rejected ("imagefetch allow-links=http allow-addresses=127.0.0.1 on-error=skip "
+                    "max-bytes=300000",
                     make_one ("/", large), HR_DATA_ERROR_IMAGE_TOO_LARGE, "300000");
     /* nothing is connected to for a refused link, nor for the good ones beside it */
     n = fake_server_get_n_connections (server);

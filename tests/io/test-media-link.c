@@ -239,6 +239,44 @@ test_without_link_or_root (void)
 }
 
 static void
+test_redirects (void)
+{
+  static const struct {
+    const char *from, *target, *allow, *refused; /* NULL: followed */
+  } rows[] = {
+    { "https://h/1", "https://h/2", "https://h/", NULL },
+    { "http://h/1", "http://h/2", "http", NULL },
+    { "http://h/1", "https://h/2", "all", NULL },
+    { "https://h/1", "https://other/2", "https", NULL },
+    { "https://h/1", "https://other/2", "https://h/", "does not let pass" },
+    { "https://h/1", "https://h.evil/2", "https://h/", "does not let pass" },
+    { "https://h/1", "https://h@evil/2", "https://h/", "does not let pass" },
+    { "https://h/a/1", "https://h/b/1", "https://h/a/", "does not let pass" },
+    { "https://h/1", "http://h/2", "all", "from https to http" },
+    { "http://h/1", "https://h/2", "http", "does not let pass" },
+    { "https://h/1", "file:///etc/passwd", "all", "no web address" },
+    { "https://h/1", "/etc/passwd", "all", "no web address" },
+    { "https://h/1", "s3://b/k", "all", "no web address" },
+    { "https://h/1", "ftp://h/k", "all", "no web address" },
+    { "https://h/1", "gopher://h:25/k", "all", "no web address" },
+    { "https://h/1", "data:,x", "all", "no web address" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const char *const allow[] = { rows[i].allow, NULL };
+    g_autoptr (GError) error = NULL;
+    gboolean good = hr_media_link_check_redirect (rows[i].from, rows[i].target, allow, &error);
+
+    g_test_message ("%s", rows[i].target);
+    g_assert_cmpint (good, ==, rows[i].refused == NULL);
+    if (good)
+      continue;
+    g_assert_error (error, HR_DATA_ERROR, HR_DATA_ERROR_LINK_REFUSED);
+    g_assert_nonnull (strstr (error->message, rows[i].refused));
+  }
+}
+
+static void
 test_allow_words (void)
 {
   static const char *const bad[] = { "ftp", "s3:", "pictures/", "", "gs://b/", "data:,", "HTTP" };
@@ -286,6 +324,7 @@ main (int argc, char **argv)
   g_test_add_func ("/media-link/case-16", test_case_16);
   g_test_add_func ("/media-link/allow", test_allow);
   g_test_add_func ("/media-link/without-link-or-root", test_without_link_or_root);
+  g_test_add_func ("/media-link/redirects", test_redirects);
   g_test_add_func ("/media-link/allow-words", test_allow_words);
   g_test_add_func ("/media-link/shorten", test_shorten);
   return g_test_run ();

@@ -414,6 +414,23 @@ test_depth (void)
   g_assert_null (too_deep);
 }
 
+static void
+test_max_images (void)
+{
+  static const char record[] = "{\"images\": [\"1\", \"2\", \"3\"], \"query\": \"<image> <image> "
+                               "<image>\", \"response\": \"A\"}";
+  g_autoptr (HrBuffer) fits = run_record ("max-images=3", record, "/d/a.jsonl", "/d/");
+  g_autoptr (HrBuffer) any = run_record ("max-images=0", record, "/d/a.jsonl", "/d/");
+  g_auto (Outcome) over =
+      run_blocks ("max-images=2", 1, record, strlen (record), 1, "/d/a.jsonl", "/d/", NULL);
+
+  g_assert_nonnull (fits);
+  g_assert_nonnull (any);
+  g_assert_cmpuint (over.samples->len, ==, 0);
+  g_assert_error (outcome_get_error (&over, 1), HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+  g_assert_nonnull (strstr (outcome_get_error (&over, 1)->message, "3 images, max-images is 2"));
+}
+
 /* a line as long as the limit, one byte longer, in the middle and at the end without a newline */
 static void
 test_long_lines (void)
@@ -631,6 +648,7 @@ main (int argc, char **argv)
   g_test_add_func ("/jsonlparse/lists", test_lists);
   g_test_add_func ("/jsonlparse/left-out", test_left_out);
   g_test_add_func ("/jsonlparse/depth", test_depth);
+  g_test_add_func ("/jsonlparse/max-images", test_max_images);
   g_test_add_func ("/jsonlparse/long-lines", test_long_lines);
   g_test_add_func ("/jsonlparse/cut-line", test_cut_line);
   g_test_add_func ("/jsonlparse/origins", test_origins);
