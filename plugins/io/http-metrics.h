@@ -12,7 +12,7 @@ typedef struct {
 
 /* by the client's thread, now and then */
 void hr_http_metrics_publish (HrHttpMetrics *metrics, HrHttp *http);
-/* requests, retries, throttled: into the element's object of the stats */
+/* requests, retries, …: into the element's object of the stats */
 void hr_http_metrics_add (const HrHttpMetrics *metrics, JsonBuilder *into);
 
 G_END_DECLS

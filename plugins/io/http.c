@@ -31,7 +31,11 @@ hr_http_new (const HrHttpOptions *options, GError **error)
   http->queue = g_sequence_new (NULL);
   http->idle = g_ptr_array_new_with_free_func (curl_easy_cleanup);
   http->broken = g_ptr_array_new ();
-  http->now = http->polled = g_get_monotonic_time () * 1000;
+  http->running = g_ptr_array_new ();
+  http->waiting = g_ptr_array_new ();
+  http->lost = g_ptr_array_new ();
+  http->now = http->polled = hr_now ();
+  http->next_look = http->next_due = G_MAXINT64;
   curl_multi_setopt (http->multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING);
   hr_http_set_max_transfers (http, options->max_transfers);
   return http;
@@ -85,31 +89,54 @@ hr_http_submit (HrHttp *http, HrHttpRequest *request)
   enqueue (transfer);
 }
 
-/* gives place and handle back; the request stays */
-static void
-leave_stage (Transfer *transfer)
+void
+hr_http_list_add (GPtrArray *list, Transfer *transfer)
+{
+  transfer->index = list->len;
+  g_ptr_array_add (list, transfer);
+}
+
+void
+hr_http_list_remove (GPtrArray *list, Transfer *transfer)
+{
+  Transfer *last = list->pdata[list->len - 1];
+
+  last->index = transfer->index;
+  g_ptr_array_remove_index_fast (list, transfer->index);
+}
+
+void
+hr_http_leave_stage (Transfer *transfer)
 {
   HrHttp *http = transfer->http;
 
   if (transfer->stage == QUEUED)
     g_sequence_remove (transfer->place);
-  if (transfer->stage == RUNNING)
-    http->n_running--;
-  if (transfer->easy) {
-    curl_multi_remove_handle (http->multi, transfer->easy);
-    g_ptr_array_add (http->idle, g_steal_pointer (&transfer->easy));
-  }
-  g_clear_pointer (&transfer->headers, curl_slist_free_all);
-  transfer->stage = WAITING;
+  else
+    hr_http_list_remove (transfer->stage == WAITING ? http->waiting : http->running, transfer);
+  g_clear_pointer (&transfer->lead, hr_http_try_free);
+  g_clear_pointer (&transfer->second, hr_http_try_free);
 }
 
-static void
-transfer_free (Transfer *transfer)
+void
+hr_http_wait_until (Transfer *transfer, gint64 due)
+{
+  HrHttp *http = transfer->http;
+
+  transfer->stage = WAITING;
+  transfer->due = due;
+  http->next_due = MIN (http->next_due, due);
+  hr_http_list_add (http->waiting, transfer);
+}
+
+void
+hr_http_transfer_free (Transfer *transfer)
 {
   g_hash_table_remove (transfer->http->transfers, transfer);
   g_ptr_array_remove_fast (transfer->http->broken, transfer);
-  g_clear_error (&transfer->fault);
-  g_clear_error (&transfer->barred);
+  g_clear_pointer (&transfer->endpoint, hr_endpoint_release);
+  g_free (transfer->first_cause);
+  g_free (transfer->last_cause);
   hr_http_request_free (transfer->request);
   g_free (transfer);
 }
@@ -119,8 +146,15 @@ hr_http_cancel (HrHttp *http G_GNUC_UNUSED, HrHttpRequest *request)
 {
   Transfer *transfer = request->transfer;
 
-  leave_stage (transfer);
-  transfer_free (transfer);
+  hr_http_leave_stage (transfer);
+  hr_http_transfer_free (transfer);
+}
+
+void
+hr_http_drop_lost (HrHttp *http)
+{
+  while (http->lost->len > 0)
+    hr_http_try_free (g_ptr_array_steal_index_fast (http->lost, http->lost->len - 1));
 }
 
 void
@@ -135,8 +169,12 @@ hr_http_free (HrHttp *http)
       break;
     hr_http_cancel (http, ((Transfer *)transfer)->request);
   }
+  hr_http_drop_lost (http);
   g_ptr_array_unref (http->idle);
   g_ptr_array_unref (http->broken);
+  g_ptr_array_unref (http->running);
+  g_ptr_array_unref (http->waiting);
+  g_ptr_array_unref (http->lost);
   curl_multi_cleanup (http->multi);
   g_hash_table_unref (http->transfers);
   g_sequence_free (http->queue);
@@ -144,89 +182,31 @@ hr_http_free (HrHttp *http)
   g_free (http);
 }
 
-/* ---- from try to try ---- */
-
-/* takes @error */
-static void
-end_request (Transfer *transfer, GError *error)
-{
-  HrHttpRequest *request = transfer->request;
-
-  leave_stage (transfer);
-  if (error) {
-    g_prefix_error (&error, "%s: ", request->name);
-    if (request->tries > 1) {
-      char *message = g_strdup_printf ("%s (%u tries)", error->message, request->tries);
-
-      g_free (error->message);
-      error->message = message;
-    }
-  }
-  transfer->http->n_ended++;
-  request->done (request, error);
-  transfer_free (transfer);
-}
-
-/* takes @error */
-static void
-fail_try (Transfer *transfer, HrRetry retry, GError *error)
-{
-  HrHttp *http = transfer->http;
-  HrHttpRequest *request = transfer->request;
-  gint64 asked_for;
-
-  http->counts.throttled += retry == HR_RETRY_THROTTLED;
-  if (retry == HR_RETRY_NO || request->tries >= http->options.max_tries) {
-    end_request (transfer, error);
-    return;
-  }
-  g_error_free (error);
-  leave_stage (transfer);
-  asked_for = hr_retry_after (request->response.retry_after, g_get_real_time () / G_USEC_PER_SEC);
-  transfer->due = http->now
-                  + hr_retry_delay (&http->options.retry, retry, request->tries, asked_for,
-                                    g_rand_double (http->random));
-}
-
-static void
-start_try (Transfer *transfer)
-{
-  HrHttp *http = transfer->http;
-  HrHttpRequest *request = transfer->request;
-  GError *error = NULL;
-
-  leave_stage (transfer);
-  if (!hr_http_transfer_begin (transfer, &error)) {
-    transfer->due = http->now + HOLD;
-    if (error)
-      end_request (transfer, error);
-    else
-      http->due = MIN (http->due, transfer->due);
-    return;
-  }
-  request->tries++;
-  http->counts.tries++;
-  http->counts.retries += request->tries > 1;
-  transfer->stage = RUNNING;
-  transfer->started = transfer->progress = hr_http_clock (http);
-  http->n_running++;
-  http->counts.most_running = MAX (http->counts.most_running, http->n_running);
-  curl_multi_add_handle (http->multi, transfer->easy);
-}
-
-static void
-finish_try (Transfer *transfer, CURLcode code)
-{
-  HrRetry retry;
-  GError *error = hr_http_transfer_judge (transfer, code, &retry);
-
-  if (error)
-    fail_try (transfer, retry, error);
-  else
-    end_request (transfer, NULL);
-}
-
 /* ---- the loop ---- */
+
+static gint64
+get_deadline (const Transfer *transfer)
+{
+  const HrHttpOptions *options = &transfer->http->options;
+  const Try *lead = transfer->lead;
+
+  return lead->first == 0 ? lead->started + options->first_byte_timeout
+                          : lead->progress + options->progress_timeout;
+}
+
+void
+hr_http_look_at (Transfer *transfer)
+{
+  HrHttp *http = transfer->http;
+  gint64 limit = hr_http_hedge_limit (transfer), due;
+
+  if (transfer->stage != RUNNING)
+    return;
+  due = get_deadline (transfer);
+  if (limit < G_MAXINT64 && !transfer->late)
+    due = MIN (due, transfer->lead->progress + limit);
+  http->next_look = MIN (http->next_look, due);
+}
 
 void
 hr_http_resume (HrHttp *http, HrHttpRequest *request)
@@ -236,72 +216,95 @@ hr_http_resume (HrHttp *http, HrHttpRequest *request)
   if (transfer->stage != PAUSED)
     return;
   transfer->stage = RUNNING;
-  transfer->progress = hr_http_clock (http);
-  http->n_running++;
+  transfer->lead->progress = hr_http_clock (http);
+  hr_http_try_resume (transfer->lead);
+  hr_http_look_at (transfer);
   /* calls on_body() with what it had not taken; an error of that is told only here */
-  if (curl_easy_pause (transfer->easy, CURLPAUSE_CONT) != CURLE_OK)
+  if (curl_easy_pause (transfer->lead->easy, CURLPAUSE_CONT) != CURLE_OK)
     g_ptr_array_add (http->broken, transfer);
 }
 
 static void
 end_broken (HrHttp *http)
 {
-  while (http->broken->len > 0)
-    finish_try (g_ptr_array_steal_index_fast (http->broken, 0), CURLE_WRITE_ERROR);
+  while (http->broken->len > 0) {
+    Transfer *transfer = g_ptr_array_steal_index_fast (http->broken, 0);
+
+    hr_http_finish_try (transfer->lead, CURLE_WRITE_ERROR);
+  }
 }
 
+/* those that are due queue again, if their server's bucket has tokens for them */
 static void
 wake_waiting (HrHttp *http)
 {
-  GHashTableIter iter;
-  gpointer key;
+  if (http->now < http->next_due)
+    return;
+  http->next_due = G_MAXINT64;
+  for (guint i = http->waiting->len; i-- > 0;) {
+    Transfer *transfer = http->waiting->pdata[i];
 
-  http->due = G_MAXINT64;
-  g_hash_table_iter_init (&iter, http->transfers);
-  while (g_hash_table_iter_next (&iter, &key, NULL)) {
-    Transfer *transfer = key;
-
-    if (transfer->stage != WAITING)
+    if (transfer->due > http->now) {
+      http->next_due = MIN (http->next_due, transfer->due);
       continue;
-    if (transfer->due <= http->now)
-      enqueue (transfer);
-    else
-      http->due = MIN (http->due, transfer->due);
+    }
+    hr_http_list_remove (http->waiting, transfer);
+    if (transfer->owes
+        && !hr_retry_bucket_take (&transfer->endpoint->bucket, transfer->cost, http->now)) {
+      hr_http_wait_for_tokens (transfer);
+      i = MIN (i, http->waiting->len); /* its end may have ended others */
+      continue;
+    }
+    transfer->owes = FALSE;
+    enqueue (transfer);
   }
+}
+
+/* a place that its server has for it; one whose server is not known yet gets it later */
+static gboolean
+enter_endpoint (Transfer *transfer)
+{
+  HrHttp *http = transfer->http;
+
+  if (!transfer->endpoint && transfer->request->url)
+    transfer->endpoint = hr_endpoint_get (transfer->request->url);
+  transfer->entered =
+      transfer->endpoint && hr_pace_enter (&transfer->endpoint->pace, http->n_running == 0);
+  return transfer->entered || !transfer->endpoint;
 }
 
 static void
 start_queued (HrHttp *http)
 {
-  while (http->n_running < http->options.max_transfers && !g_sequence_is_empty (http->queue))
-    start_try (g_sequence_get (g_sequence_get_begin_iter (http->queue)));
-}
+  GSequenceIter *place = g_sequence_get_begin_iter (http->queue);
+  HrEndpoint *full = NULL;
 
-static gint64
-get_deadline (const Transfer *transfer)
-{
-  const HrHttpOptions *options = &transfer->http->options;
+  if (http->has_late) /* those are waited for, who queue are not yet */
+    hr_http_hedge (http);
+  while (http->n_running < http->options.max_transfers && !g_sequence_iter_is_end (place)) {
+    Transfer *transfer = g_sequence_get (place);
 
-  return transfer->first == 0 ? transfer->started + options->first_byte_timeout
-                              : transfer->progress + options->progress_timeout;
+    if (full && transfer->endpoint == full) {
+      place = g_sequence_iter_next (place);
+    } else if (!enter_endpoint (transfer)) {
+      full = transfer->endpoint;
+    } else {
+      g_sequence_remove (place);
+      hr_http_start_try (transfer);
+      /* if it has failed at once, who knows what is left */
+      place = g_sequence_get_begin_iter (http->queue);
+    }
+  }
 }
 
 static Transfer *
-find_expired (HrHttp *http, gint64 *next)
+find_expired (HrHttp *http)
 {
-  GHashTableIter iter;
-  gpointer key;
+  for (guint i = 0; i < http->running->len; i++) {
+    Transfer *transfer = http->running->pdata[i];
 
-  *next = G_MAXINT64;
-  g_hash_table_iter_init (&iter, http->transfers);
-  while (g_hash_table_iter_next (&iter, &key, NULL)) {
-    Transfer *transfer = key;
-
-    if (transfer->stage != RUNNING)
-      continue;
-    if (get_deadline (transfer) <= hr_http_clock (http))
+    if (transfer->stage == RUNNING && get_deadline (transfer) <= hr_http_clock (http))
       return transfer;
-    *next = MIN (*next, get_deadline (transfer) + http->lost);
   }
   return NULL;
 }
@@ -310,17 +313,35 @@ static void
 end_expired (HrHttp *http)
 {
   Transfer *transfer;
-  gint64 next;
 
-  while ((transfer = find_expired (http, &next))) {
+  while ((transfer = find_expired (http))) {
     const HrHttpOptions *options = &http->options;
-    gboolean begun = transfer->first > 0;
+    gboolean begun = transfer->lead->first > 0;
     gint64 limit = begun ? options->progress_timeout : options->first_byte_timeout;
+    GError *error = g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT, "%s within %g s",
+                                 begun ? "no progress" : "no answer", limit / 1e9);
 
-    fail_try (transfer, HR_RETRY_SOON,
-              g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT, "%s within %g s",
-                           begun ? "no progress" : "no answer", limit / 1e9));
+    if (transfer->second) {
+      hr_http_note_cause (transfer, error);
+      g_error_free (error);
+      hr_http_hedge_drop (transfer, transfer->lead);
+    } else {
+      hr_http_fail_try (transfer, HR_RETRY_SOON, error);
+    }
   }
+}
+
+/* what is silent for too long: comes at the time of the first that may be */
+static void
+look (HrHttp *http)
+{
+  if (hr_http_clock (http) < http->next_look)
+    return;
+  end_expired (http);
+  hr_http_hedge (http);
+  http->next_look = G_MAXINT64;
+  for (guint i = 0; i < http->running->len; i++)
+    hr_http_look_at (http->running->pdata[i]);
 }
 
 static void
@@ -330,12 +351,13 @@ reap (HrHttp *http)
   int left;
 
   while ((message = curl_multi_info_read (http->multi, &left))) {
-    gpointer transfer = NULL;
+    gpointer attempt = NULL;
+    CURLcode result = message->data.result;
 
     if (message->msg != CURLMSG_DONE)
       continue;
-    curl_easy_getinfo (message->easy_handle, CURLINFO_PRIVATE, &transfer);
-    finish_try (transfer, message->data.result);
+    curl_easy_getinfo (message->easy_handle, CURLINFO_PRIVATE, &attempt);
+    hr_http_finish_try (attempt, result);
   }
 }
 
@@ -348,12 +370,6 @@ check_multi (CURLMcode code, GError **error)
   return code == CURLM_OK;
 }
 
-static void
-read_clock (HrHttp *http)
-{
-  http->now = g_get_monotonic_time () * 1000;
-}
-
 gboolean
 hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
 {
@@ -362,16 +378,16 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
   gint64 next, wait;
   int running;
 
-  read_clock (http);
+  http->now = hr_now ();
   if (http->now - http->polled > GAP)
-    http->lost += http->now - http->polled;
+    http->away += http->now - http->polled;
 
   end_broken (http);
   wake_waiting (http);
   start_queued (http);
-  if (find_expired (http, &next))
-    next = http->now;
-  next = MIN (next, http->due);
+  next = http->next_due;
+  if (http->next_look < G_MAXINT64)
+    next = MIN (next, http->next_look + http->away);
   wait = timeout_ms < 0 ? 3600 * 1000 : timeout_ms;
   if (next < G_MAXINT64)
     wait = CLAMP ((next - http->now) / HR_MSEC_NS + 1, 0, wait);
@@ -379,11 +395,12 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
     wait = 0;
   if (!check_multi (curl_multi_poll (http->multi, &extra, wake_fd >= 0, wait, NULL), error))
     return FALSE;
-  read_clock (http);
+  http->now = hr_now ();
   if (!check_multi (curl_multi_perform (http->multi, &running), error))
     return FALSE;
+  hr_http_drop_lost (http);
   reap (http);
-  end_expired (http);
+  look (http);
   http->polled = http->now;
   return TRUE;
 }

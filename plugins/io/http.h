@@ -11,8 +11,9 @@ G_BEGIN_DECLS
  * HrHttp:
  *
  * A client on curl's multi interface: it belongs to one thread, and does everything inside
- * hr_http_poll(). Requests wait in the order of their priority for one of max_transfers places;
- * those that are paused, or wait for another try, hold none.
+ * hr_http_poll(). Requests wait in the order of their priority for one of max_transfers places, and
+ * for one that their server has for all clients of the process; those that are paused, or wait for
+ * another try, hold none.
  */
 typedef struct _HrHttp HrHttp;
 typedef struct _HrHttpRequest HrHttpRequest;
@@ -25,11 +26,12 @@ typedef struct {
   gint64 progress_timeout;   /* without any byte */
   guint max_tries;
   HrRetryTimes retry;
+  gboolean hedge; /* send a second request for one whose answer is late */
 } HrHttpOptions;
 
 #define HR_HTTP_OPTIONS                                                                            \
   ((HrHttpOptions){ 64, 10 * G_GINT64_CONSTANT (1000000000), 30 * G_GINT64_CONSTANT (1000000000),  \
-                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES })
+                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES, TRUE })
 
 typedef enum {
   HR_HTTP_READY, /* request->body has the room */
@@ -107,9 +109,13 @@ struct _HrHttpRequest {
 
 /* numbers since the client was made */
 typedef struct {
-  guint64 tries;
+  guint64 tries; /* requests that were sent */
   guint64 retries;
   guint64 throttled;
+  guint64 hedged;    /* requests that were sent a second time, because an answer was late … */
+  guint64 hedge_won; /* … and were answered sooner */
+  guint64 halved;    /* times the server's limit of requests at once was halved */
+  guint64 limit;     /* of requests at once, of the server that last asked for less; 0: none */
   guint64 bytes;
   guint most_running; /* transfers at once */
 } HrHttpCounts;

@@ -15,7 +15,8 @@
   guint64 tries;                                                                                   \
   gint64 connect_timeout;                                                                          \
   gint64 first_byte_timeout;                                                                       \
-  gint64 progress_timeout;
+  gint64 progress_timeout;                                                                         \
+  gboolean hedge;
 
 /* of HrS3Addressing, in its order */
 #define HR_S3_ADDRESSINGS ((const char *const[]){ "auto", "path", "virtual", NULL })
@@ -47,7 +48,10 @@
       HR_PROP_DURATION (T, first_byte_timeout, HR_MSEC, 3600 * HR_SECOND, 30 * HR_SECOND,          \
                         "Longest time until an answer begins"),                                    \
       HR_PROP_DURATION (T, progress_timeout, HR_MSEC, 3600 * HR_SECOND, 30 * HR_SECOND,            \
-                        "Longest time without a byte while an answer comes")
+                        "Longest time without a byte while an answer comes"),                      \
+      HR_PROP_BOOL (T, hedge, TRUE,                                                                \
+                    "Send a request a second time when its answer is later than 95 of 100 are; "   \
+                    "at most one in twenty, and none while the server asks for less")
 
 #define HR_S3_SETTINGS(self)                                                                       \
   ((HrS3Settings){ (self)->endpoint, (self)->region, (self)->profile, (self)->no_sign_request,     \
@@ -59,4 +63,5 @@
                     .first_byte_timeout = (self)->first_byte_timeout,                              \
                     .progress_timeout = (self)->progress_timeout,                                  \
                     .max_tries = (self)->tries,                                                    \
-                    .retry = HR_RETRY_TIMES })
+                    .retry = HR_RETRY_TIMES,                                                       \
+                    .hedge = (self)->hedge })

@@ -205,9 +205,13 @@ static HrHttpRequest *
 new_request (HrS3Config *config, const char *bucket, const char *key, const char *query,
              const char *name)
 {
-  HrHttpRequest *request = hr_http_request_new (name, NULL);
+  g_auto (HrS3Place) place = { 0 };
+  HrHttpRequest *request;
   Call *call = g_new0 (Call, 1);
 
+  /* so that its server is known before it is signed */
+  hr_s3_config_locate (config, bucket, key, query, &place);
+  request = hr_http_request_new (name, place.url);
   call->config = hr_s3_config_ref (config);
   call->bucket = g_strdup (bucket);
   call->key = g_strdup (key);

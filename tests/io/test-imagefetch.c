@@ -321,9 +321,9 @@ test_many (void)
     const char *settings, *properties;
     guint most;
   } runs[] = { { "", "", 64 },
-               { "", "concurrency=5", 5 },
-               { "memory=1", "concurrency=8", 8 },
-               { "memory=20000", "concurrency=16", 16 },
+               { "", "concurrency=5 hedge=false", 5 },
+               { "memory=1", "concurrency=8 hedge=false", 8 },
+               { "memory=20000", "concurrency=16 hedge=false", 16 },
                { "serial=true", "concurrency=16", 1 } };
 
   for (guint i = 0; i < G_N_ELEMENTS (runs); i++) {
@@ -562,13 +562,13 @@ test_fatal (void)
   begin ();
   fake_s3_set_hook (s3, refuse, NULL);
   check_fatal (skip, make_one ("s3://demo/", "x-500-InternalError"), HR_RESOURCE_ERROR_READ,
-               "*HTTP 500 InternalError*(2 tries)*");
+               "*HTTP 500 InternalError*(2 tries in*");
   check_fatal (skip, make_one ("s3://demo/", "x-403-InvalidAccessKeyId"), HR_RESOURCE_ERROR_FAILED,
                "*InvalidAccessKeyId*");
   check_fatal (skip, make_one ("s3://other/", "x"), HR_RESOURCE_ERROR_FAILED, "*NoSuchBucket*");
   check_fatal ("imagefetch on-error=skip tries=2 endpoint=http://127.0.0.1:9",
                make_one ("s3://demo/", "x"), HR_RESOURCE_ERROR_CONNECT,
-               "*x: *127.0.0.1*(2 tries)*");
+               "*x: *127.0.0.1*(2 tries in*");
   g_unsetenv ("AWS_ACCESS_KEY_ID");
   check_fatal (skip, make_one ("s3://demo/", "x"), HR_RESOURCE_ERROR_FORBIDDEN,
                "*no S3 credentials*");

@@ -324,7 +324,7 @@ test_refusals (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
   g_assert_cmpuint (fake_s3_get_count (f->s3, "a"), ==, 4);
   fake_s3_set_hook (f->s3, refuse, (gpointer)&always);
   check_bad (f, "b", HR_RESOURCE_ERROR_READ,
-             "s3://demo/b: HTTP 503 SlowDown: The test says so. (4 tries)");
+             "s3://demo/b: HTTP 503 SlowDown: The test says so. (4 tries in ");
   fake_s3_set_hook (f->s3, refuse, (gpointer)&denied);
   check_bad (f, "c", HR_RESOURCE_ERROR_FORBIDDEN, "HTTP 403 AccessDenied");
   g_assert_cmpuint (fake_s3_get_count (f->s3, "c"), ==, 1);

@@ -1,5 +1,4 @@
-/* http-transfer.c: one try of a request: what is asked, what curl gives us, and what it was worth
- */
+/* http-try.c: one try of a request: what is asked, what curl gives us, and what it was worth */
 #include "http-private.h"
 #include "hr-error.h"
 #include <string.h>
@@ -56,51 +55,66 @@ hr_http_request_free (HrHttpRequest *request)
 /* ---- what curl calls ---- */
 
 static void
-note_bytes (Transfer *transfer)
+note_bytes (Try *attempt)
 {
-  transfer->progress = hr_http_clock (transfer->http);
-  if (transfer->first == 0)
-    transfer->first = MAX (transfer->progress, 1);
+  attempt->progress = hr_http_clock (attempt->transfer->http);
+  if (attempt->first == 0) {
+    attempt->first = MAX (attempt->progress, 1);
+    hr_http_look_at (attempt->transfer); /* the time for the next byte may be shorter */
+  }
+}
+
+static const HrHttpResponse *
+get_response (const Try *attempt)
+{
+  const Transfer *transfer = attempt->transfer;
+
+  return transfer->has_answer && transfer->lead == attempt ? &transfer->request->response
+                                                           : &attempt->response;
 }
 
 static gboolean
-is_success (const HrHttpRequest *request)
+is_success (const Try *attempt)
 {
-  return request->response.status == 200 || request->response.status == 206;
+  guint status = get_response (attempt)->status;
+
+  return status == 200 || status == 206;
 }
 
 static size_t
 on_header (char *line, size_t size, size_t n, void *data)
 {
-  Transfer *transfer = data;
+  Try *attempt = data;
 
-  note_bytes (transfer);
-  hr_http_response_line (&transfer->request->response, line, size * n);
+  if (attempt->lost)
+    return 0;
+  note_bytes (attempt);
+  hr_http_response_line (&attempt->response, line, size * n);
   return size * n;
 }
 
 /* what this try asked for: the rest, if there was a try before it */
 static HrHttpQuestion
-get_question (Transfer *transfer)
+get_question (const HrHttpRequest *request, gint64 asked)
 {
-  HrHttpQuestion question = transfer->request->question;
+  HrHttpQuestion question = request->question;
 
-  if (transfer->asked > 0) {
+  if (asked > 0) {
     if (question.first < 0) {
       question.first = 0;
       question.last = question.size - 1;
     }
-    question.first += transfer->asked;
+    question.first += asked;
   }
   return question;
 }
 
 /* later tries must read the same object */
 static void
-note_identity (Transfer *transfer)
+note_identity (Try *attempt)
 {
-  HrHttpRequest *request = transfer->request;
-  const HrHttpResponse *response = &request->response;
+  HrHttpRequest *request = attempt->transfer->request;
+  const HrHttpResponse *response = get_response (attempt);
   gint64 size =
       response->range_first >= 0 ? response->range_total : hr_http_response_body_length (response);
 
@@ -142,63 +156,83 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
   return HR_HTTP_READY;
 }
 
-/* the head is complete: does it fit what was asked? */
-static gboolean
-check_head (Transfer *transfer)
+void
+hr_http_try_answer (Try *attempt)
 {
+  Transfer *transfer = attempt->transfer;
   HrHttpRequest *request = transfer->request;
-  HrHttpQuestion question = get_question (transfer);
 
-  if (transfer->checked)
+  if (transfer->has_answer)
+    return;
+  hr_http_response_clear (&request->response);
+  request->response = attempt->response;
+  hr_http_response_init (&attempt->response);
+  g_clear_pointer (&request->complaint, g_byte_array_unref);
+  request->complaint = g_steal_pointer (&attempt->complaint);
+  transfer->has_answer = TRUE;
+}
+
+/* the head is complete: does it fit what was asked? Then this is the answer */
+static gboolean
+check_head (Try *attempt)
+{
+  Transfer *transfer = attempt->transfer;
+  HrHttpQuestion question = get_question (transfer->request, attempt->asked);
+
+  if (attempt->checked)
     return TRUE;
-  if (!hr_http_response_check (&request->response, &question, &transfer->fault))
+  if (!hr_http_response_check (get_response (attempt), &question, &attempt->fault))
     return FALSE;
-  note_identity (transfer);
-  transfer->checked = TRUE;
+  hr_http_hedge_decide (attempt);
+  hr_http_try_answer (attempt);
+  note_identity (attempt);
+  attempt->checked = TRUE;
   return TRUE;
 }
 
 static size_t
-on_complaint (Transfer *transfer, const char *bytes, size_t size)
+on_complaint (Try *attempt, const char *bytes, size_t size)
 {
-  HrHttpRequest *request = transfer->request;
-
-  if (!request->complaint)
-    request->complaint = g_byte_array_new ();
+  if (!attempt->complaint)
+    attempt->complaint = g_byte_array_new ();
   /* the rest of a huge one is not worth its time: the connection goes with it */
-  if (request->complaint->len + size > COMPLAINT_BYTES)
+  if (attempt->complaint->len + size > COMPLAINT_BYTES)
     return 0;
-  g_byte_array_append (request->complaint, (const guint8 *)bytes, size);
+  g_byte_array_append (attempt->complaint, (const guint8 *)bytes, size);
   return size;
 }
 
 static size_t
 on_body (char *bytes, size_t size, size_t n, void *data)
 {
-  Transfer *transfer = data;
+  Try *attempt = data;
+  Transfer *transfer = attempt->transfer;
   HrHttpRequest *request = transfer->request;
-  gint64 length = hr_http_response_body_length (&request->response);
+  gint64 length;
   HrHttpRoom room;
 
-  size *= n;
-  note_bytes (transfer);
-  if (!is_success (request))
-    return on_complaint (transfer, bytes, size);
-  if (!check_head (transfer))
+  if (attempt->lost)
     return 0;
-  room = make_room (request,
-                    length >= 0 ? (gsize)(transfer->asked + length) : request->received + size,
-                    &transfer->fault);
+  size *= n;
+  note_bytes (attempt);
+  if (!is_success (attempt))
+    return on_complaint (attempt, bytes, size);
+  if (!check_head (attempt))
+    return 0;
+  hr_http_hedge_decide (attempt);
+  length = hr_http_response_body_length (&request->response);
+  room =
+      make_room (request, length >= 0 ? (gsize)(attempt->asked + length) : request->received + size,
+                 &attempt->fault);
   if (room == HR_HTTP_PAUSE) {
-    if (transfer->stage == RUNNING)
-      transfer->http->n_running--;
+    hr_http_try_pause (attempt);
     transfer->stage = PAUSED;
     return CURL_WRITEFUNC_PAUSE;
   }
   if (room == HR_HTTP_REFUSE)
     return 0;
   if (size > request->body->size - request->received) {
-    g_set_error (&transfer->fault, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+    g_set_error (&attempt->fault, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
                  "the body is longer than it was said to be");
     return 0;
   }
@@ -211,24 +245,24 @@ on_body (char *bytes, size_t size, size_t n, void *data)
 /* ---- one try ---- */
 
 static gboolean
-may_reach (Transfer *transfer, GInetAddress *address)
+may_reach (Try *attempt, GInetAddress *address)
 {
-  g_clear_error (&transfer->barred);
-  return hr_address_guard_check (transfer->request->guard, address, &transfer->barred);
+  g_clear_error (&attempt->barred);
+  return hr_address_guard_check (attempt->transfer->request->guard, address, &attempt->barred);
 }
 
 /* Asked for each address of a name, after it was resolved: no name, spelling or redirect gets round
  * it. */
 static gboolean
-may_connect (Transfer *transfer, struct curl_sockaddr *address)
+may_connect (Try *attempt, struct curl_sockaddr *address)
 {
   g_autoptr (GSocketAddress) whole = NULL;
 
-  if (!transfer->request->guard)
+  if (!attempt->transfer->request->guard)
     return TRUE;
   whole = g_socket_address_new_from_native (&address->addr, address->addrlen);
   return G_IS_INET_SOCKET_ADDRESS (whole)
-         && may_reach (transfer, g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (whole)));
+         && may_reach (attempt, g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (whole)));
 }
 
 /* programs that the host starts must not hold our connections open */
@@ -245,13 +279,13 @@ static int
 before_request (void *data, char *remote, char *local G_GNUC_UNUSED, int remote_port G_GNUC_UNUSED,
                 int local_port G_GNUC_UNUSED)
 {
-  Transfer *transfer = data;
+  Try *attempt = data;
   g_autoptr (GInetAddress) address = NULL;
 
-  if (!transfer->request->guard)
+  if (!attempt->transfer->request->guard)
     return CURL_PREREQFUNC_OK;
   address = g_inet_address_new_from_string (remote);
-  return address && may_reach (transfer, address) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
+  return address && may_reach (attempt, address) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
 static CURL *
@@ -280,17 +314,11 @@ get_easy (HrHttp *http)
   return easy;
 }
 
-static void
-add_header (Transfer *transfer, const char *line)
-{
-  transfer->headers = curl_slist_append (transfer->headers, line);
-}
-
 static gboolean
-set_headers (Transfer *transfer, GError **error)
+set_headers (Try *attempt, GError **error)
 {
-  HrHttpRequest *request = transfer->request;
-  HrHttpQuestion question = get_question (transfer);
+  HrHttpRequest *request = attempt->transfer->request;
+  HrHttpQuestion question = get_question (request, attempt->asked);
   g_autoptr (GPtrArray) lines = g_ptr_array_new_with_free_func (g_free);
 
   if (request->prepare && !request->prepare (request, lines, error))
@@ -305,88 +333,162 @@ set_headers (Transfer *transfer, GError **error)
   if (request->known_etag && !question.etag)
     g_ptr_array_add (lines, g_strconcat ("If-None-Match: ", request->known_etag, NULL));
   for (guint i = 0; i < lines->len; i++)
-    add_header (transfer, lines->pdata[i]);
+    attempt->headers = curl_slist_append (attempt->headers, lines->pdata[i]);
   return TRUE;
 }
 
-static void
-reset_answer (Transfer *transfer)
+/* how much of the body there is that a try can go on from */
+static gint64
+get_offset (HrHttpRequest *request)
 {
-  HrHttpRequest *request = transfer->request;
   const HrHttpQuestion *question = &request->question;
-
   gint64 length = question->first >= 0 ? question->last - question->first + 1 : question->size;
 
   /* go on where the last try ended, if it can be told that it is the same object */
   if (!question->etag || (gint64)request->received >= length)
     request->received = 0;
-  hr_http_response_clear (&request->response);
-  g_clear_pointer (&request->complaint, g_byte_array_unref);
-  g_clear_error (&transfer->fault);
-  g_clear_error (&transfer->barred);
-  request->first_byte_time = request->body_time = 0;
-  transfer->asked = request->received;
-  transfer->checked = FALSE;
-  transfer->words[0] = '\0';
-  transfer->first = 0;
+  return request->received;
 }
 
-gboolean
-hr_http_transfer_begin (Transfer *transfer, GError **error)
+/* the URL may lead to another server than the last one did: another region */
+static void
+find_endpoint (Transfer *transfer)
 {
-  HrHttpRequest *request = transfer->request;
+  const char *url = transfer->request->url;
+
+  if (transfer->endpoint && hr_endpoint_is_of (transfer->endpoint, url))
+    return;
+  if (transfer->endpoint && transfer->entered)
+    hr_pace_leave (&transfer->endpoint->pace);
+  g_clear_pointer (&transfer->endpoint, hr_endpoint_release);
+  transfer->endpoint = hr_endpoint_get (url);
+  transfer->entered = hr_pace_enter (&transfer->endpoint->pace, TRUE);
+}
+
+static void
+set_up (Try *attempt)
+{
+  HrHttpRequest *request = attempt->transfer->request;
   /* handles are used again: what one request has set, the next sets back */
   const char *ca_bundle =
       request->ca_bundle ? request->ca_bundle : curl_version_info (CURLVERSION_NOW)->cainfo;
 
-  reset_answer (transfer);
-  if (!set_headers (transfer, error))
-    return FALSE;
-  transfer->easy = get_easy (transfer->http);
-  curl_easy_setopt (transfer->easy, CURLOPT_URL, request->url);
+  attempt->easy = get_easy (attempt->transfer->http);
+  curl_easy_setopt (attempt->easy, CURLOPT_URL, request->url);
   if (request->head)
-    curl_easy_setopt (transfer->easy, CURLOPT_NOBODY, 1L);
+    curl_easy_setopt (attempt->easy, CURLOPT_NOBODY, 1L);
   else
-    curl_easy_setopt (transfer->easy, CURLOPT_HTTPGET, 1L);
+    curl_easy_setopt (attempt->easy, CURLOPT_HTTPGET, 1L);
   if (request->form)
-    curl_easy_setopt (transfer->easy, CURLOPT_POSTFIELDS, request->form);
-  curl_easy_setopt (transfer->easy, CURLOPT_CUSTOMREQUEST, request->method);
-  curl_easy_setopt (transfer->easy, CURLOPT_NOPROXY, request->direct ? "*" : NULL);
+    curl_easy_setopt (attempt->easy, CURLOPT_POSTFIELDS, request->form);
+  curl_easy_setopt (attempt->easy, CURLOPT_CUSTOMREQUEST, request->method);
+  curl_easy_setopt (attempt->easy, CURLOPT_NOPROXY, request->direct ? "*" : NULL);
   if (ca_bundle)
-    curl_easy_setopt (transfer->easy, CURLOPT_CAINFO, ca_bundle);
-  curl_easy_setopt (transfer->easy, CURLOPT_FOLLOWLOCATION, (long)request->follow);
-  curl_easy_setopt (transfer->easy, CURLOPT_REDIR_PROTOCOLS_STR,
+    curl_easy_setopt (attempt->easy, CURLOPT_CAINFO, ca_bundle);
+  curl_easy_setopt (attempt->easy, CURLOPT_FOLLOWLOCATION, (long)request->follow);
+  curl_easy_setopt (attempt->easy, CURLOPT_REDIR_PROTOCOLS_STR,
                     g_ascii_strncasecmp (request->url, "https:", 6) == 0 ? "https" : "http,https");
-  curl_easy_setopt (transfer->easy, CURLOPT_HTTPHEADER, transfer->headers);
-  curl_easy_setopt (transfer->easy, CURLOPT_ERRORBUFFER, transfer->words);
-  curl_easy_setopt (transfer->easy, CURLOPT_WRITEDATA, transfer);
-  curl_easy_setopt (transfer->easy, CURLOPT_HEADERDATA, transfer);
-  curl_easy_setopt (transfer->easy, CURLOPT_OPENSOCKETDATA, transfer);
-  curl_easy_setopt (transfer->easy, CURLOPT_PREREQDATA, transfer);
-  curl_easy_setopt (transfer->easy, CURLOPT_PRIVATE, transfer);
-  return TRUE;
+  curl_easy_setopt (attempt->easy, CURLOPT_HTTPHEADER, attempt->headers);
+  curl_easy_setopt (attempt->easy, CURLOPT_ERRORBUFFER, attempt->words);
+  curl_easy_setopt (attempt->easy, CURLOPT_WRITEDATA, attempt);
+  curl_easy_setopt (attempt->easy, CURLOPT_HEADERDATA, attempt);
+  curl_easy_setopt (attempt->easy, CURLOPT_OPENSOCKETDATA, attempt);
+  curl_easy_setopt (attempt->easy, CURLOPT_PREREQDATA, attempt);
+  curl_easy_setopt (attempt->easy, CURLOPT_PRIVATE, attempt);
+}
+
+/* the place that its server has given */
+static void
+place (Try *attempt)
+{
+  HrHttp *http = attempt->transfer->http;
+
+  attempt->transfer->entered = FALSE;
+  attempt->placed = TRUE;
+  http->n_running++;
+  http->counts.most_running = MAX (http->counts.most_running, http->n_running);
+}
+
+void
+hr_http_try_pause (Try *attempt)
+{
+  if (!attempt->placed)
+    return;
+  attempt->placed = FALSE;
+  attempt->transfer->http->n_running--;
+  hr_pace_leave (&attempt->transfer->endpoint->pace);
+}
+
+void
+hr_http_try_resume (Try *attempt)
+{
+  /* it is half way: nobody is served by its waiting for a place */
+  hr_pace_enter (&attempt->transfer->endpoint->pace, TRUE);
+  place (attempt);
+}
+
+Try *
+hr_http_try_new (Transfer *transfer, GError **error)
+{
+  HrHttp *http = transfer->http;
+  Try *attempt = g_new0 (Try, 1);
+
+  attempt->transfer = transfer;
+  hr_http_response_init (&attempt->response);
+  attempt->asked = get_offset (transfer->request);
+  if (!set_headers (attempt, error)) {
+    hr_http_try_free (attempt);
+    return NULL;
+  }
+  if (!transfer->lead)
+    find_endpoint (transfer);
+  set_up (attempt);
+  place (attempt);
+  attempt->started = attempt->progress = hr_http_clock (http);
+  http->counts.tries++;
+  hr_hedge_count (&transfer->endpoint->hedge);
+  curl_multi_add_handle (http->multi, attempt->easy);
+  return attempt;
+}
+
+void
+hr_http_try_free (Try *attempt)
+{
+  HrHttp *http = attempt->transfer->http;
+
+  hr_http_try_pause (attempt);
+  if (attempt->easy) {
+    curl_multi_remove_handle (http->multi, attempt->easy);
+    g_ptr_array_add (http->idle, attempt->easy);
+  }
+  curl_slist_free_all (attempt->headers);
+  hr_http_response_clear (&attempt->response);
+  g_clear_pointer (&attempt->complaint, g_byte_array_unref);
+  g_clear_error (&attempt->fault);
+  g_clear_error (&attempt->barred);
+  g_free (attempt);
 }
 
 /* why curl ended it; NULL if the answer is complete */
 static GError *
-get_fault (Transfer *transfer, CURLcode code, HrRetry *retry)
+get_fault (Try *attempt, CURLcode code, HrRetry *retry)
 {
-  HrHttpRequest *request = transfer->request;
-  const char *words = *transfer->words ? transfer->words : curl_easy_strerror (code);
+  HrHttpRequest *request = attempt->transfer->request;
+  const char *words = *attempt->words ? attempt->words : curl_easy_strerror (code);
 
-  if (transfer->fault) {
-    *retry = transfer->fault->domain == HR_RESOURCE_ERROR
-                     && transfer->fault->code == HR_RESOURCE_ERROR_READ
+  if (attempt->fault) {
+    *retry = attempt->fault->domain == HR_RESOURCE_ERROR
+                     && attempt->fault->code == HR_RESOURCE_ERROR_READ
                  ? HR_RETRY_SOON
                  : HR_RETRY_NO;
-    return g_steal_pointer (&transfer->fault);
+    return g_steal_pointer (&attempt->fault);
   }
   if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && request->complaint))
     return NULL;
-  if (transfer->barred) {
+  if (attempt->barred) {
     *retry = HR_RETRY_NO;
     request->barred = TRUE;
-    return g_steal_pointer (&transfer->barred);
+    return g_steal_pointer (&attempt->barred);
   }
   *retry = hr_retry_for_curl (code);
   switch (code) {
@@ -414,7 +516,7 @@ hr_http_judge_status (HrHttpRequest *request, GError **error)
 {
   guint status = request->response.status;
 
-  if (is_success (request))
+  if (status == 200 || status == 206)
     return HR_RETRY_NO;
   g_set_error (error, HR_RESOURCE_ERROR, hr_http_status_error (status), "HTTP %u %s", status,
                hr_http_status_text (status));
@@ -422,20 +524,21 @@ hr_http_judge_status (HrHttpRequest *request, GError **error)
 }
 
 GError *
-hr_http_transfer_judge (Transfer *transfer, int code, HrRetry *retry)
+hr_http_try_judge (Try *attempt, int code, HrRetry *retry)
 {
-  HrHttpRequest *request = transfer->request;
+  HrHttpRequest *request = attempt->transfer->request;
   GError *error;
 
   *retry = HR_RETRY_NO;
-  if (transfer->first > 0) {
-    request->first_byte_time = transfer->first - transfer->started;
-    request->body_time = hr_http_clock (transfer->http) - transfer->first;
+  if (attempt->first > 0) {
+    request->first_byte_time = attempt->first - attempt->started;
+    request->body_time = hr_http_clock (attempt->transfer->http) - attempt->first;
   }
-  error = get_fault (transfer, code, retry);
+  hr_http_try_answer (attempt);
+  error = get_fault (attempt, code, retry);
   /* an empty body has called no callback of ours */
-  if (!error && is_success (request) && !request->head && !check_head (transfer))
-    error = get_fault (transfer, CURLE_OK, retry);
+  if (!error && is_success (attempt) && !request->head && !check_head (attempt))
+    error = get_fault (attempt, CURLE_OK, retry);
   if (error || (request->known_etag && request->response.status == 304))
     return error;
   *retry =

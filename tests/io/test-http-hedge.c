@@ -1,0 +1,293 @@
+/* test-http-hedge.c: second requests for the slow tail: one body, whoever is first */
+#include "fake-server.h"
+#include "hr-error.h"
+#include "http.h"
+#include <string.h>
+
+#define MSEC G_GINT64_CONSTANT (1000000)
+#define SIZE 100000
+#define ETAG "\"h1\""
+#define WARM 100 /* quick answers, so that it knows what is late */
+
+static guint8 object[SIZE];
+
+typedef enum {
+  SILENT, /* no first byte */
+  HALF,   /* the body stands still */
+  SLOW,   /* all are late */
+  OTHER   /* silent, and the second request gets another version */
+} Fault;
+
+typedef struct {
+  Fault fault;
+  guint n_late; /* times the late key was asked for */
+  char *range;  /* of the second time */
+  char *match;
+} Script;
+
+static void
+answer (const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+  Script *script = data;
+  gboolean second;
+
+  fake_reply_object (reply, request, object, SIZE, ETAG);
+  if (strncmp (request->target, "/late", 5) != 0)
+    return;
+  second = script->n_late++ > 0;
+  if (script->fault == SLOW) {
+    reply->delay = 60;
+  } else if (!second) {
+    reply->delay = script->fault == HALF ? 0 : 20000;
+    reply->cut = SIZE / 2;
+    reply->end = FAKE_STALL;
+  } else if (second) {
+    script->range = fake_request_get_header (request, "Range");
+    script->match = fake_request_get_header (request, "If-Match");
+    if (script->fault == OTHER)
+      fake_reply_error (reply, 412, "PreconditionFailed");
+  }
+}
+
+typedef struct {
+  guint n_done;
+  guint n_good;
+  GError *error;
+} Sum;
+
+static void
+note_end (HrHttpRequest *request, GError *error)
+{
+  Sum *sum = request->user_data;
+
+  sum->n_done++;
+  if (error) {
+    g_clear_error (&sum->error);
+    sum->error = error;
+    return;
+  }
+  g_assert_cmpmem (request->body->data, request->received, object, SIZE);
+  sum->n_good++;
+}
+
+static void
+submit (HrHttp *http, FakeServer *server, const char *path, Sum *sum)
+{
+  g_autofree char *url = g_strconcat (fake_server_get_url (server), path, NULL);
+  HrHttpRequest *request = hr_http_request_new (path, url);
+
+  request->done = note_end;
+  request->user_data = sum;
+  hr_http_submit (http, request);
+}
+
+static void
+finish (HrHttp *http, Sum *sum, guint n)
+{
+  while (sum->n_done < n)
+    g_assert_true (hr_http_poll (http, -1, -1, NULL));
+}
+
+/* @n late ones after WARM quick ones */
+static void
+run (Script *script, const HrHttpOptions *options, guint n, Sum *sum, HrHttpCounts *counts)
+{
+  g_autoptr (FakeServer) server = fake_server_new (answer, script);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HrHttp) http = hr_http_new (options, &error);
+
+  g_assert_no_error (error);
+  for (guint i = 0; i < WARM; i++) {
+    submit (http, server, "/quick", sum);
+    finish (http, sum, i + 1);
+  }
+  g_assert_cmpuint (hr_http_get_counts (http)->hedged, ==, 0);
+  for (guint i = 0; i < n; i++)
+    submit (http, server, "/late", sum);
+  finish (http, sum, WARM + n);
+  *counts = *hr_http_get_counts (http);
+}
+
+static HrHttpOptions
+get_options (void)
+{
+  HrHttpOptions options = HR_HTTP_OPTIONS;
+
+  options.max_transfers = 8;
+  options.max_tries = 2;
+  options.retry = (HrRetryTimes){ MSEC, MSEC, MSEC };
+  return options;
+}
+
+/* without a second request it would take 20 s, and end in a timeout */
+static void
+test_silent (void)
+{
+  Script script = { .fault = SILENT };
+  HrHttpOptions options = get_options ();
+  HrHttpCounts counts;
+  Sum sum = { 0 };
+
+  run (&script, &options, 1, &sum, &counts);
+  g_assert_no_error (sum.error);
+  g_assert_cmpuint (sum.n_good, ==, WARM + 1);
+  g_assert_cmpuint (script.n_late, ==, 2);
+  g_assert_null (script.range);
+  g_assert_cmpuint (counts.hedged, ==, 1);
+  g_assert_cmpuint (counts.hedge_won, ==, 1);
+  g_assert_cmpuint (counts.retries, ==, 0);
+  g_assert_cmpuint (counts.tries, ==, WARM + 2);
+}
+
+/* only what is missing is asked for, of the same object */
+static void
+test_half (void)
+{
+  Script script = { .fault = HALF };
+  HrHttpOptions options = get_options ();
+  HrHttpCounts counts;
+  Sum sum = { 0 };
+
+  run (&script, &options, 1, &sum, &counts);
+  g_assert_no_error (sum.error);
+  g_assert_cmpuint (sum.n_good, ==, WARM + 1);
+  g_assert_cmpuint (counts.hedge_won, ==, 1);
+  g_assert_cmpstr (script.range, ==, "bytes=50000-99999");
+  g_assert_cmpstr (script.match, ==, ETAG);
+  g_free (script.range);
+  g_free (script.match);
+}
+
+/* a second request that fails changes nothing: the first ends as it would have ended */
+static void
+test_second_fails (void)
+{
+  Script script = { .fault = OTHER };
+  HrHttpOptions options = get_options ();
+  HrHttpCounts counts;
+  Sum sum = { 0 };
+
+  options.first_byte_timeout = 400 * MSEC;
+  options.max_tries = 1;
+  run (&script, &options, 1, &sum, &counts);
+  g_assert_error (sum.error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT);
+  g_assert_cmpuint (sum.n_good, ==, WARM);
+  g_assert_cmpuint (counts.hedged, ==, 1);
+  g_assert_cmpuint (counts.hedge_won, ==, 0);
+  g_error_free (sum.error);
+  g_free (script.range);
+  g_free (script.match);
+}
+
+static void
+test_off (void)
+{
+  Script script = { .fault = SLOW };
+  HrHttpOptions options = get_options ();
+  HrHttpCounts counts;
+  Sum sum = { 0 };
+
+  options.hedge = FALSE;
+  run (&script, &options, 8, &sum, &counts);
+  g_assert_cmpuint (sum.n_good, ==, WARM + 8);
+  g_assert_cmpuint (script.n_late, ==, 8);
+  g_assert_cmpuint (counts.hedged, ==, 0);
+}
+
+/* where all are late, one in twenty gets a second one */
+static void
+test_budget (void)
+{
+  Script script = { .fault = SLOW };
+  HrHttpOptions options = get_options ();
+  HrHttpCounts counts;
+  Sum sum = { 0 };
+
+  run (&script, &options, 100, &sum, &counts);
+  g_assert_cmpuint (sum.n_good, ==, WARM + 100);
+  g_assert_cmpuint (counts.hedged, >, 0);
+  g_assert_cmpuint (counts.hedged * 20, <=, counts.tries);
+  g_assert_cmpuint (script.n_late, ==, 100 + counts.hedged);
+}
+
+static void
+answer_throttled (const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+  answer (request, reply, data);
+  if (request->number == WARM)
+    fake_reply_error (reply, 503, "SlowDown");
+}
+
+/* a server that has asked for less is not asked twice */
+static void
+test_throttled (void)
+{
+  Script script = { .fault = SLOW };
+  g_autoptr (FakeServer) server = fake_server_new (answer_throttled, &script);
+  HrHttpOptions options = get_options ();
+  g_autoptr (HrHttp) http = hr_http_new (&options, NULL);
+  Sum sum = { 0 };
+
+  for (guint i = 0; i < WARM; i++) {
+    submit (http, server, "/quick", &sum);
+    finish (http, &sum, i + 1);
+  }
+  for (guint i = 0; i < 8; i++)
+    submit (http, server, "/quick", &sum);
+  finish (http, &sum, WARM + 8);
+  g_assert_cmpuint (hr_http_get_counts (http)->limit, >, 0);
+  for (guint i = 0; i < 4; i++)
+    submit (http, server, "/late", &sum);
+  finish (http, &sum, WARM + 12);
+  g_assert_cmpuint (sum.n_good, ==, WARM + 12);
+  g_assert_cmpuint (hr_http_get_counts (http)->throttled, ==, 1);
+  g_assert_cmpuint (hr_http_get_counts (http)->hedged, ==, 0);
+}
+
+/* freed and cancelled with two under way */
+static void
+test_cancel (void)
+{
+  for (gboolean cancel = FALSE; cancel <= TRUE; cancel++) {
+    Script script = { .fault = OTHER };
+    g_autoptr (FakeServer) server = fake_server_new (answer, &script);
+    HrHttpOptions options = get_options ();
+    g_autoptr (HrHttp) http = hr_http_new (&options, NULL);
+    g_autofree char *url = g_strconcat (fake_server_get_url (server), "/late", NULL);
+    HrHttpRequest *request = hr_http_request_new ("late", url);
+    Sum sum = { 0 };
+
+    for (guint i = 0; i < WARM; i++) {
+      submit (http, server, "/quick", &sum);
+      finish (http, &sum, i + 1);
+    }
+    request->done = note_end;
+    request->user_data = &sum;
+    hr_http_submit (http, request);
+    while (hr_http_get_counts (http)->hedged == 0)
+      g_assert_true (hr_http_poll (http, -1, 10, NULL));
+    if (cancel)
+      hr_http_cancel (http, request);
+    g_clear_pointer (&http, hr_http_free);
+    g_clear_pointer (&server, fake_server_free);
+    g_assert_cmpuint (sum.n_done, ==, WARM);
+    g_free (script.range);
+    g_free (script.match);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  for (guint i = 0; i < SIZE; i++)
+    object[i] = i * 7 + i / 251;
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/io/http-hedge/silent", test_silent);
+  g_test_add_func ("/io/http-hedge/half", test_half);
+  g_test_add_func ("/io/http-hedge/second-fails", test_second_fails);
+  g_test_add_func ("/io/http-hedge/off", test_off);
+  g_test_add_func ("/io/http-hedge/budget", test_budget);
+  g_test_add_func ("/io/http-hedge/throttled", test_throttled);
+  g_test_add_func ("/io/http-hedge/cancel", test_cancel);
+  return g_test_run ();
+}
