@@ -84,7 +84,7 @@ test_parts (void)
       g_string_append_len (expected, lines, size);
     }
     text = g_strdup_printf ("serial=%d s3src location=s3://demo/x/ part-bytes=%d block-bytes=%d "
-                            "read-ahead=%u ! appsink",
+                            "read-ahead=%u hedge=false ! appsink",
                             serial, g_rand_int_range (random, 20, 900),
                             g_rand_int_range (random, 1, 900), ahead);
     got = run (text);
@@ -106,7 +106,7 @@ test_read_ahead (void)
 
   begin ();
   fake_s3_put (s3, "a.jsonl", text, 10000);
-  fake_s3_set_delay (s3, 20);
+  fake_s3_set_delay (s3, 100);
   harness = hr_harness_new ("s3src location=s3://demo/a.jsonl part-bytes=1000 read-ahead=3", 1);
   hr_harness_wait (harness);
   g_assert_cmpuint (fake_server_get_most_at_once (fake_s3_get_server (s3)), ==, 4);
