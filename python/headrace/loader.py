@@ -1,0 +1,277 @@
+"""The loop of a trainer over a pipeline."""
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ._core import Batch, Pipeline, __version__
+from .convert import convert, converter
+
+_log = logging.getLogger("headrace")
+
+
+class Step(dict):
+    """What a step delivers: field names to tensors, lists, strings, or what JSON has.
+
+    Shapes and dtypes are in docs/batching.md. The memory is the pipeline's: it lives as long as any tensor of
+    it, also behind the loader's end, and may be written to.
+
+    :ivar batch: the :class:`headrace.Batch` it was made of: ``batch.step``, ``batch.epoch``, and in
+        ``batch.samples`` where each sample comes from.
+    """
+
+    batch: Batch | None = None
+
+
+def _distributed() -> tuple[int, int] | None:
+    """(rank, world) of torch.distributed where that is in use."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return None
+    return torch.distributed.get_rank(), torch.distributed.get_world_size()
+
+
+def _refuse_workers() -> None:
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.utils.data.get_worker_info() is not None:
+        raise RuntimeError("headrace.Loader inside a worker of torch's DataLoader: the pipeline has threads of its"
+                           " own, and each worker would read everything; set num_workers=0")
+
+
+def _read_text(pipeline: str | os.PathLike[str]) -> str:
+    if isinstance(pipeline, os.PathLike) or (pipeline.endswith(".hr") and "!" not in pipeline):
+        with open(pipeline, encoding="utf-8") as file:
+            return file.read()
+    return pipeline
+
+
+class Loader:
+    """Iterates over what a pipeline's pullable sink (``appsink``) delivers.
+
+    ``for batch in loader`` is one epoch; the next ``for`` is the next epoch, in an order of its own, and the
+    pipeline reads ahead across the border. ``next(loader)`` goes on through all epochs, for trainers that count
+    steps. Nothing is started before the first batch is asked for.
+
+    :param pipeline: its text (docs/grammar.md), or a file with it: a path object, or a name that ends in ``.hr``.
+    :param rank: which of
+    :param world: so many ranks this is. Both default to those of ``torch.distributed`` where that is initialised,
+        else to what the text says (0 of 1). With tensor or pipeline parallelism give the data-parallel ones.
+    :param seed: of the order; overrides the text's.
+    :param epochs: the run ends behind so many; 0: it does not end. Default: what the text says, else 0.
+    :param limit: the run ends behind so many samples, of all ranks together.
+    :param steps: the run ends behind so many steps.
+    :param variables: values for ``${NAME}`` in the text.
+    :param properties: ``{"decode.workers": 4, "memory": "8GiB"}``: properties of named elements, or without a
+        point of the pipeline.
+    :param framework: ``"torch"``, ``"numpy"`` or ``"raw"`` (:class:`headrace.Tensor`). Default: torch, or numpy
+        where there is no torch.
+    :raises headrace.ParseError: the text is wrong; found here, before anything runs.
+
+    Errors of a run are raised where a batch is asked for; ``kind`` says what, ``str()`` is one line that says who,
+    where and what to do. Skipped samples are logged (logger ``headrace``) and never replaced by others.
+    """
+
+    def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
+                 seed: int | None = None, epochs: int | None = None, limit: int | None = None,
+                 steps: int | None = None, variables: Mapping[str, Any] | None = None,
+                 properties: Mapping[str, Any] | None = None, framework: str | None = None) -> None:
+        if (rank is None) != (world is None):
+            raise ValueError("rank and world belong together: give both, or none")
+        self._text = _read_text(pipeline)
+        self._options = {"rank": rank, "world": world, "seed": seed, "epochs": epochs, "limit": limit, "steps": steps}
+        self._variables = dict(variables or {})
+        self._properties = dict(properties or {})
+        self._framework = framework
+        self._to_array = converter(framework)
+        self._state: str | None = None  # to start from
+        self._force = False
+        self._last: Batch | None = None
+        self._ahead: Batch | None = None  # pulled, and not yet returned: the first of the next epoch
+        self._epoch: int | None = None  # that the loop at hand is in
+        self._started = False
+        self._pipeline = self._make()
+
+    # ---- the pipeline ----
+
+    def _make(self) -> Pipeline:
+        pipeline = Pipeline(self._text, variables=self._variables)
+        options = dict(self._options)
+        if options["rank"] is None:
+            options["rank"], options["world"] = _distributed() or (None, None)
+        if options["epochs"] is None and "epochs=" not in str(pipeline):
+            options["epochs"] = 0
+        for name, value in options.items():
+            if value is not None:
+                pipeline.set(None, name, value)
+        for name, value in self._properties.items():
+            element, _, prop = name.rpartition(".")
+            pipeline.set(element or None, prop, value)
+        return pipeline
+
+    def _start(self) -> None:
+        if self._started:
+            return
+        _refuse_workers()
+        if self._state is not None:
+            self._pipeline.resume(self._state, force=self._force)
+        self._started = True
+        self._pipeline.start()
+
+    def _restart(self) -> None:
+        """A pipeline runs once: another one of the same text."""
+        self.close()
+        self._pipeline = self._make()
+        self._started = False
+        self._last = self._ahead = self._epoch = None
+
+    def _tell(self) -> None:
+        while (message := self._pipeline.pop_message()) is not None:
+            if message["type"] == "skipped":
+                _log.warning("skipped: %s", message["error"])
+            elif message["type"] == "warning":
+                _log.warning("%s", message["error"] or message["text"])
+            elif message["type"] == "scan":
+                _log.info("%s", message["text"])
+
+    def _pull(self) -> Batch | None:
+        self._start()
+        if self._ahead is not None:
+            batch, self._ahead = self._ahead, None
+        else:
+            batch = self._pipeline.pull()
+            self._tell()
+        return batch
+
+    def _give(self, batch: Batch) -> Step:
+        self._last = batch
+        step = Step((name, convert(batch[name], self._to_array)) for name in batch.keys())
+        step.batch = batch
+        return step
+
+    # ---- iteration ----
+
+    def __iter__(self) -> Iterator[Step]:
+        return self._iterate()
+
+    def _iterate(self) -> Iterator[Step]:
+        epoch: int | None = None
+        while (batch := self._pull()) is not None:
+            if epoch is not None and batch.epoch != epoch:
+                self._ahead = batch
+                return
+            epoch = batch.epoch
+            yield self._give(batch)
+
+    def __next__(self) -> Step:
+        batch = self._pull()
+        if batch is None:
+            raise StopIteration
+        return self._give(batch)
+
+    def __len__(self) -> int:
+        """Steps of an epoch, of this rank.
+
+        :raises TypeError: it is not known (yet): the lines have not been counted. ``scan=lines`` in the text
+            counts them before the first batch.
+        """
+        steps = self.n_steps
+        if steps is None:
+            raise TypeError("the number of steps is not known: no end is set, or the lines have not been counted yet;"
+                            " see n_steps")
+        return steps
+
+    @property
+    def n_steps(self) -> int | None:
+        """Steps of the whole run from its beginning to its end, of this rank; ``None`` while that is not known."""
+        return self._pipeline.n_steps
+
+    # ---- going on ----
+
+    def state_dict(self, batch: Step | None = None) -> dict[str, Any]:
+        """Where to go on: behind ``batch``, by default behind the last one that was returned.
+
+        A loop that looks ahead names the batch it is done with. Some hundred bytes; any rank's serves all ranks,
+        for another number of them too (docs/resume.md says when not).
+        """
+        at = self._last
+        if batch is not None:
+            at = batch.batch if isinstance(batch, Step) else None
+            if at is None:
+                raise TypeError("state_dict(batch): a Step as this loader returned it was expected; moving a batch"
+                                " to a device makes another dict: keep the one it was made of")
+        if at is None:
+            return {"headrace": __version__, "checkpoint": self._state}
+        return {"headrace": __version__, "checkpoint": self._pipeline.checkpoint(at)}
+
+    def load_state_dict(self, state: Mapping[str, Any], *, force: bool = False) -> None:
+        """Goes on from what :meth:`state_dict` returned, with the next batch.
+
+        :param force: although elements behind the source have changed, or the version: the order is the same,
+            what is made of each sample perhaps not.
+        :raises headrace.Error: (at the next batch) the data or the stream is another; says what differs.
+        """
+        if "checkpoint" not in state:
+            raise ValueError("load_state_dict: no \"checkpoint\" in it: not the state of a headrace.Loader")
+        self._restart()
+        self._state, self._force = state["checkpoint"], force
+
+    def set_epoch(self, epoch: int) -> None:
+        """For trainers that count epochs themselves: the next ``for`` is this one.
+
+        Epochs follow each other of themselves, so usually this confirms what is so. Another epoch than the next
+        one is refused: its place comes with ``load_state_dict``.
+        """
+        following = self._next_epoch()
+        if epoch != following:
+            raise ValueError(f"set_epoch({epoch}): the next epoch of this loader is {following}; epochs follow each"
+                             " other, and load_state_dict() goes on inside one")
+
+    def _next_epoch(self) -> int:
+        if self._ahead is not None:
+            return self._ahead.epoch
+        if self._last is not None:
+            return self._last.epoch
+        return json.loads(self._state)["epoch"] if self._state else 0
+
+    # names that Megatron-Energon and its users call
+    save_state_rank = state_dict
+    save_state = state_dict
+    restore_state_rank = load_state_dict
+
+    # ---- numbers ----
+
+    def stats(self) -> dict[str, Any]:
+        """Statistics of the run so far, docs/stats.md: ``stats()["wait_ratio"]`` is the share of its time that the
+        trainer waited."""
+        return json.loads(self._pipeline.stats())
+
+    # ---- ends ----
+
+    def close(self) -> None:
+        """Stops the pipeline; tensors that you hold stay. Also at the end of a ``with``."""
+        self._pipeline.stop()
+        if self._started:
+            try:
+                self._pipeline.wait()
+            except Exception as error:  # it has been raised where a batch was asked for, or nobody asks any more
+                _log.debug("closed: %s", error)
+
+    def __enter__(self) -> Loader:
+        return self
+
+    def __exit__(self, *_unused: object) -> None:
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"text": self._text, "options": self._options, "variables": self._variables,
+                "properties": self._properties, "framework": self._framework,
+                "state": self.state_dict()["checkpoint"], "force": self._force}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["text"], variables=state["variables"], properties=state["properties"],
+                      framework=state["framework"], **state["options"])
+        self._state, self._force = state["state"], state["force"]

@@ -1,0 +1,36 @@
+"""A small data set of real images in a temporary folder, and pipelines over it."""
+import json
+import os
+import pathlib
+import shutil
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+IMAGES = ["coffee_444.jpg", "rgba.png", "cat_420.jpg", "gray.jpg", "tiny10.png", "lossy.webp", "palette_trns.png"]
+
+
+class DataSet:
+    """`n` records with one image each, in two files."""
+
+    def __init__(self, n=23, bad=()):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-python-"))
+        for image in IMAGES:
+            shutil.copy(ROOT / "tests/data/golden/images" / image, self.folder)
+        records = [{"id": f"r{i}", "image": "missing.jpg" if i in bad else IMAGES[i % len(IMAGES)],
+                    "conversations": [{"from": "human", "value": "<image>\nWhat?"},
+                                      {"from": "gpt", "value": f"Number {i}."}]} for i in range(n)]
+        lines = [json.dumps(record) + "\n" for record in records]
+        (self.folder / "a.jsonl").write_text("".join(lines[:n // 3]))
+        (self.folder / "b.jsonl").write_text("".join(lines[n // 3:]))
+
+    def pipeline(self, size=4, source="", head="", tail="prefetchqueue ! patchify", sink="appsink"):
+        return (f"{head} filesrc location={self.folder}/ shuffle=full seed=3 {source} ! jsonlparse ! imagefetch"
+                " ! imagedecode workers=2 ! resize max-pixels=65536 min-pixels=4096"
+                f" ! batch size={size} ! {tail} ! {sink}")
+
+    def remove(self):
+        shutil.rmtree(self.folder)
+
+
+def tool(name):
+    return os.environ["HR_TOOLS"] + "/" + name
