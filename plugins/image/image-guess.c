@@ -62,6 +62,13 @@ static const Magic magics[] = {
   MAGIC ("fLaC", 0, "a FLAC sound"),
   MAGIC ("\x93NUMPY", 0, "a numpy array"),
   MAGIC ("\x89HDF\r\n\x1a\n", 0, "an HDF5 file"),
+  MAGIC ("SIMPLE  =", 0, "a FITS image"),
+  MAGIC ("n+1\0", 344, "a NIfTI image"),
+  MAGIC ("MATLAB 5.0 MAT-file", 0, "a MATLAB file"),
+  MAGIC ("DICM", 128, "a DICOM image"),
+  MAGIC ("/* XPM */", 0, "an XPM image"),
+  MAGIC ("\xd7\xcd\xc6\x9a", 0, "a Windows metafile"),
+  MAGIC ("push graphic-context", 0, "an MVG drawing"),
   MAGIC ("PAR1", 0, "a Parquet file"),
   MAGIC ("SQLite format 3", 0, "an SQLite database"),
   MAGIC ("\x7f"
@@ -85,6 +92,23 @@ mentions (const guint8 *data, gsize size, gsize limit, const char *needle)
   return FALSE;
 }
 
+/* P1 to P7, and the floats PF and Pf */
+static gboolean
+is_pnm (const guint8 *data, gsize size)
+{
+  return size >= 3 && data[0] == 'P'
+         && ((data[1] >= '1' && data[1] <= '7') || data[1] == 'F' || data[1] == 'f')
+         && g_ascii_isspace (data[2]);
+}
+
+/* its magic is one byte, so what follows it must fit as well: version, run lengths, bits */
+static gboolean
+is_pcx (const guint8 *data, gsize size)
+{
+  return size >= 128 && data[0] == 0x0a && data[1] <= 5 && data[2] == 1
+         && (data[3] == 1 || data[3] == 2 || data[3] == 4 || data[3] == 8);
+}
+
 static gboolean
 is_text (const guint8 *data, gsize size)
 {
@@ -95,7 +119,8 @@ is_text (const guint8 *data, gsize size)
       return FALSE;
   /* the window may end inside a character */
   const char *end;
-  return g_utf8_validate_len ((const char *)data, n, &end) || (const char *)data + n - end < 4;
+  return g_utf8_validate_len ((const char *)data, n, &end)
+         || (size > n && (const char *)data + n - end < 4);
 }
 
 static char *
@@ -115,6 +140,8 @@ guess_text (const guint8 *data, gsize size)
       return g_strdup ("an XML error document");
     return g_strdup ("an XML document");
   }
+  if (size - at >= 4 && memcmp (data + at, "%PDF", 4) == 0)
+    return g_strdup ("a PDF document");
   if (at < size && (data[at] == '{' || data[at] == '['))
     return g_strdup ("a JSON document");
   g_autoptr (GString) text = g_string_new ("text that begins \"");
@@ -135,13 +162,20 @@ hr_image_guess (const guint8 *data, gsize size)
 {
   if (size == 0)
     return g_strdup ("empty");
+  /* told by its end; it begins like a cursor */
+  if (size >= 26 && memcmp (data + size - 18, "TRUEVISION-XFILE.", 18) == 0)
+    return g_strdup ("a TGA image");
   for (guint i = 0; i < G_N_ELEMENTS (magics); i++) {
     const Magic *m = &magics[i];
     if (size >= (gsize)m->offset + m->length && memcmp (data + m->offset, m->magic, m->length) == 0)
       return g_strdup (m->what);
   }
-  if (size >= 3 && data[0] == 'P' && data[1] >= '1' && data[1] <= '7' && g_ascii_isspace (data[2]))
+  if (is_pnm (data, size))
     return g_strdup ("a PNM image");
+  if (is_pcx (data, size))
+    return g_strdup ("a PCX image");
+  if (size >= 4 && data[0] == 0xff && (data[1] & 0xfe) == 0xfa)
+    return g_strdup ("an MP3 sound");
   if (is_text (data, size))
     return guess_text (data, size);
   gsize zeros = 0;
