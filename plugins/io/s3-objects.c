@@ -19,6 +19,8 @@ typedef struct {
   const char *pattern; /* relative; NULL: every *.jsonl */
   guint page_keys;
   int wake_fd;
+  GHashTable *listed; /* names of the plan's objects, which own them */
+  GHashTable *tokens; /* of pages, so that none comes twice */
 } Lister;
 
 static void
@@ -28,32 +30,39 @@ add_page (Lister *lister, const HrS3Page *page)
     const HrS3Entry *entry = &g_array_index (page->entries, HrS3Entry, i);
     const char *relative = entry->key + lister->root_length;
     g_autofree char *uri = NULL;
+    guint n;
 
     if (lister->pattern ? !hr_glob_match (lister->pattern, relative)
                         : !g_str_has_suffix (relative, SUFFIX))
       continue;
     uri = hr_s3_uri_format (lister->bucket, entry->key);
+    /* pages may overlap; which of two is meant If-Match will tell */
+    if (g_hash_table_contains (lister->listed, uri))
+      continue;
     hr_plan_add_object (lister->plan, uri, relative, entry->size, entry->etag);
+    n = hr_plan_get_n_objects (lister->plan);
+    g_hash_table_add (lister->listed, hr_plan_get_object (lister->plan, n - 1)->uri);
   }
 }
 
 /* a server that gives other keys than it was asked for would make nonsense of relative names */
 static gboolean
-check_page (const HrS3Page *page, const char *prefix, const char *token, GError **error)
+check_page (const Lister *lister, const HrS3Page *page, const char *prefix, GError **error)
 {
   for (guint i = 0; i < page->entries->len; i++) {
     const HrS3Entry *entry = &g_array_index (page->entries, HrS3Entry, i);
 
     if (!g_str_has_prefix (entry->key, prefix)) {
       g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
-                   "asked for keys with the prefix \"%s\", the server gave \"%s\"", prefix,
-                   entry->key);
+                   "s3://%s: list: asked for keys with the prefix \"%s\", the server gave \"%s\"",
+                   lister->bucket, prefix, entry->key);
       return FALSE;
     }
   }
-  if (page->next && g_strcmp0 (page->next, token) == 0) {
+  if (page->next && !g_hash_table_add (lister->tokens, g_strdup (page->next))) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
-                 "the server gives the same page of keys again and again");
+                 "s3://%s: list: the server gives the same page of keys again and again",
+                 lister->bucket);
     return FALSE;
   }
   return TRUE;
@@ -62,8 +71,12 @@ check_page (const HrS3Page *page, const char *prefix, const char *token, GError 
 static gboolean
 list_prefix (Lister *lister, const char *prefix, GError **error)
 {
+  g_autoptr (GHashTable) listed = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) tokens = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_autofree char *token = NULL;
 
+  lister->listed = listed;
+  lister->tokens = tokens;
   do {
     g_autofree char *query = hr_s3_list_query (prefix, token, lister->page_keys);
     g_auto (HrHttpAnswer) answer = { 0 };
@@ -72,7 +85,7 @@ list_prefix (Lister *lister, const char *prefix, GError **error)
     if (!hr_http_wait (lister->http, hr_s3_list (lister->config, lister->bucket, query),
                        lister->wake_fd, &answer, error)
         || !hr_s3_list_parse (&page, (const char *)answer.body->data, answer.received, error)
-        || !check_page (&page, prefix, token, error))
+        || !check_page (lister, &page, prefix, error))
       return FALSE;
     add_page (lister, &page);
     g_free (token);

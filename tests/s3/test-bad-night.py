@@ -261,6 +261,7 @@ check("list-empty-body", op="list")(lambda raw: raw.status == 200 and raw.length
 check("list-no-token", op="list")(lambda raw: raw.keys() == ORDER[:1] and raw.text("IsTruncated") == "true"
                                   and raw.text("NextContinuationToken") is None)
 check("list-same-token", op="list")(lambda raw: raw.keys() == ORDER[:1] and raw.text("NextContinuationToken"))
+check("list-cycle", op="list")(lambda raw: raw.keys() == ORDER[:1] and raw.text("NextContinuationToken") == "2")
 check("list-other-prefix", op="list")(lambda raw: all(k.startswith("elsewhere/") for k in raw.keys()))
 check("list-wrong-size", op="list")(lambda raw: b"<Size>5001</Size>" in raw.body)
 check("list-ghost", op="list")(lambda raw: "zz-ghost.jsonl" in raw.keys())

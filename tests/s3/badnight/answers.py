@@ -210,7 +210,7 @@ def retry_after_date(x):
 @fault("502-html", "passing", ANY)
 def html_502(x):
     """502 with a page of a proxy"""
-    x.plain(502, "text/html", b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>")
+    x.page_of_proxy(502, b"<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>")
 
 
 @fault("503-empty", "passing", ANY)
@@ -300,7 +300,7 @@ refuse_with("archived", "final", 403, "InvalidObjectState", "The operation is no
 @fault("gone-410", "final", GET)
 def gone(x):
     """410 with a page of a proxy"""
-    x.plain(410, "text/html", b"<html>gone</html>")
+    x.page_of_proxy(410, b"<html>gone</html>")
 
 
 @fault("redirect-away", "final", ANY)

@@ -168,7 +168,7 @@ def error_with_etag(x):
 @fault("html-in-200", "passing", GET)
 def html_in_200(x):
     """200 with a page of a proxy that wants a login"""
-    x.plain(200, "text/html", b"<html><body>Please log in</body></html>")
+    x.page_of_proxy(200, b"<html><body>Please log in</body></html>")
 
 
 @fault("gzip", "final", DATA, "body")
@@ -294,9 +294,9 @@ def no_etag(x):
     x.reply.set("ETag", None)
 
 
-@fault("multipart-etag", "legal", ("get", "head", "list"))
+@fault("multipart-etag", "final", ("get",), "reread")
 def multipart_etag(x):
-    """from now on the object's ETag is that of an upload in parts: no MD5"""
+    """from now on the object's ETag is that of an upload in parts: the same bytes, put again"""
     if x.object and not x.object.etag.endswith(ETAG_MULTIPART):
         x.server.store.set_etag(x.bucket, x.key, x.object.etag.rstrip('"') + ETAG_MULTIPART)
         x.reply = x.answer()

@@ -68,6 +68,14 @@ class BadNight:
         return {**ours, **self.environment, "AWS_CONFIG_FILE": os.devnull, "AWS_SHARED_CREDENTIALS_FILE": os.devnull, **more}
 
     def control(self, method, word, body=None, raw=None, headers=()):
+        for _ in range(200):  # it may have gone away for a while
+            try:
+                return self.control_once(method, word, body, raw, headers)
+            except ConnectionError:
+                time.sleep(0.05)
+        raise ConnectionError("the server does not come back")
+
+    def control_once(self, method, word, body, raw, headers):
         connection = http.client.HTTPConnection(self.host, timeout=60)
         try:
             connection.request(method, "/_badnight/" + word, raw if raw is not None else json.dumps(body), dict(headers))

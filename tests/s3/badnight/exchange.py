@@ -96,6 +96,11 @@ class Exchange:
         self.reply = Reply(status, self.server.common_headers(), body, head_only=self.op == "head")
         self.reply.set("Content-Type", kind)
 
+    def page_of_proxy(self, status, html):
+        """an answer that is not S3's"""
+        self.reply = Reply(status, [self.server.common_headers()[0], ("Server", "nginx")], html, head_only=self.op == "head")
+        self.reply.set("Content-Type", "text/html")
+
     def refuse(self, refusal):
         self.error(refusal.status, refusal.code, refusal.message, **refusal.more)
         if refusal.status == 416:

@@ -103,7 +103,7 @@ def entities(x):
 @fault("list-html", "passing", LIST)
 def html(x):
     """200 with a page of a proxy"""
-    x.plain(200, "text/html", b"<html><body>Please log in</body></html>")
+    x.page_of_proxy(200, b"<html><body>Please log in</body></html>")
 
 
 @fault("list-empty-body", "passing", LIST)
@@ -127,6 +127,16 @@ def same_token(x):
     x.page = x.server.list_page(x.bucket, x.page.params)
     cut_page(x, 1)
     x.page.next = make_token("")
+    x.list_reply()
+
+
+@fault("list-cycle", "final", LIST, "page")
+def cycle(x):
+    """two pages that name each other as the next"""
+    token = x.page.params.pop("continuation-token", make_token(""))
+    x.page = x.server.list_page(x.bucket, x.page.params)
+    cut_page(x, 1)
+    x.page.next = make_token("") if token[0] == EMPTY_PAGE else EMPTY_PAGE
     x.list_reply()
 
 

@@ -113,7 +113,8 @@ class Server:
                 head = await reader.readuntil(b"\r\n\r\n")
                 if not await self.serve_one(wire, head, connection, number):
                     break
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, Gone, TimeoutError):
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError, Gone, TimeoutError,
+                asyncio.CancelledError):  # the last when the server ends
             pass
         finally:
             writer.close()
