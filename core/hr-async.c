@@ -76,7 +76,7 @@ become_hole (HrTicket *ticket, GError *error)
 {
   GError *why = NULL;
 
-  if (!hr_fault (ticket->async->worker->run, ticket->origin, NULL, error, &why))
+  if (!hr_fault (ticket->async->worker->run, ticket->origin, NULL, -1, error, &why))
     return; /* the run ends; nobody will look at the ticket */
   g_clear_pointer (&ticket->buffer, hr_buffer_unref);
   ticket->buffer = hr_buffer_new ();

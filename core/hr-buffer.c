@@ -73,6 +73,7 @@ hr_buffer_unref (HrBuffer *buffer)
     g_ptr_array_unref (buffer->members);
   hr_reservation_unref (buffer->reservation);
   g_clear_error (&buffer->error);
+  g_clear_pointer (&buffer->left_out, g_ptr_array_unref);
   g_free (buffer);
   hr_live_add (&live, -1);
 }
@@ -97,6 +98,7 @@ copy_header (const HrBuffer *buffer)
   copy->flags = buffer->flags;
   copy->origin = buffer->origin != NULL ? hr_origin_ref (buffer->origin) : NULL;
   copy->error = buffer->error != NULL ? g_error_copy (buffer->error) : NULL;
+  copy->left_out = buffer->left_out != NULL ? g_ptr_array_ref (buffer->left_out) : NULL;
   return copy;
 }
 
@@ -444,22 +446,25 @@ hr_buffer_get_n_bytes (const HrBuffer *buffer)
   return n_bytes;
 }
 
+void
+hr_buffer_lose_member (HrBuffer *batch, guint index, GError *error)
+{
+  HrBuffer **member = (HrBuffer **)&g_ptr_array_index (batch->members, index);
+  HrBuffer *hole = copy_header (*member);
+
+  hr_buffer_unref (*member);
+  hr_buffer_make_hole (hole, error);
+  *member = hole;
+}
+
 /* A batch that fails loses all its samples: each stays as a hole, so that they can be counted and
  * named, and none keeps its data. */
 static void
 make_members_holes (HrBuffer *buffer, const GError *error)
 {
-  for (guint i = 0; i < buffer->members->len; i++) {
-    HrBuffer **member = (HrBuffer **)&g_ptr_array_index (buffer->members, i);
-    HrBuffer *hole;
-
-    if ((*member)->flags & HR_BUFFER_HOLE)
-      continue;
-    hole = copy_header (*member);
-    hr_buffer_unref (*member);
-    hr_buffer_make_hole (hole, error != NULL ? g_error_copy (error) : NULL);
-    *member = hole;
-  }
+  for (guint i = 0; i < buffer->members->len; i++)
+    if (!(hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE))
+      hr_buffer_lose_member (buffer, i, error != NULL ? g_error_copy (error) : NULL);
 }
 
 void

@@ -117,6 +117,8 @@ struct _HrBuffer {
   gint row; /* of a packed row: which of its block's it is; of a sample: HrRowMark.number */
   HrReservation *reservation; /* of the block of text it was cut from */
   GError *error;              /* of a hole: why */
+  GPtrArray *left_out; /* of a packed row: HrBuffer: holes of its block, and of those before it that
+                        * made no row, that are in no row */
 };
 
 #define HR_TYPE_BUFFER (hr_buffer_get_type ())
@@ -196,6 +198,8 @@ char *hr_buffer_get_digest (const HrBuffer *buffer);
 /* private to the core: drops all fields and the reservation, keeps number and origin; takes @error
  */
 void hr_buffer_make_hole (HrBuffer *buffer, GError *error);
+/* private to the core: of a batch: that sample becomes a hole; takes @error */
+void hr_buffer_lose_member (HrBuffer *batch, guint index, GError *error);
 /* (transfer none) (nullable): why it is a hole; members of a delivered batch tell it too */
 const GError *hr_buffer_get_error (const HrBuffer *buffer);
 

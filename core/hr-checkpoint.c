@@ -2,6 +2,7 @@
 #include "hr-checkpoint.h"
 #include "hr-json.h"
 #include "hr-packer.h"
+#include "hr-tell.h"
 #include <string.h>
 
 /* of sets with more objects only the hash of all is kept, and a change cannot be named */
@@ -427,7 +428,8 @@ hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **err
                          "no checkpoint: no step has been taken yet");
     return NULL;
   }
-  return write_document (pipeline, position, steps);
+  /* who goes on from there will not come to their samples again */
+  return hr_tell_sync (pipeline, error) ? write_document (pipeline, position, steps) : NULL;
 }
 
 void
@@ -435,6 +437,7 @@ hr_checkpoint_note (HrPipeline *pipeline)
 {
   gint64 every = (gint64)pipeline->settings.checkpoint_every, steps = 0;
   HrPosition position = { 0 };
+  GError *error = NULL;
   gboolean due;
 
   if (every == 0 || !find_done (pipeline, &position, &steps) || steps % every != 0)
@@ -444,7 +447,11 @@ hr_checkpoint_note (HrPipeline *pipeline)
   if (due)
     pipeline->told_step = steps;
   hr_mutex_unlock (&pipeline->lock);
-  if (due && check_graph (pipeline, NULL))
+  if (!due || !check_graph (pipeline, NULL))
+    return;
+  if (!hr_tell_sync (pipeline, &error))
+    hr_pipeline_fail (pipeline, NULL, error);
+  else
     hr_pipeline_post_text (pipeline, HR_MESSAGE_CHECKPOINT,
                            write_document (pipeline, position, steps));
 }

@@ -52,7 +52,7 @@ find_owner (const HrBuffer *batch, const char *field, guint index)
 /* A batch goes with one bad member: each of the other samples is told and counted, too. FALSE: the
  * run ends */
 static gboolean
-lose_others (HrWorker *worker, const HrBuffer *batch, const HrBuffer *owner, const GError *why)
+lose_others (HrWorker *worker, HrBuffer *batch, const HrBuffer *owner, const GError *why)
 {
   for (guint i = 0; i < hr_buffer_get_n_members (batch); i++) {
     const HrBuffer *member = hr_buffer_get_member (batch, i);
@@ -62,9 +62,9 @@ lose_others (HrWorker *worker, const HrBuffer *batch, const HrBuffer *owner, con
       continue;
     hr_set_data_error (&lost, (HrDataError)why->code, "goes with the batch that it is in: %s",
                        why->message);
-    if (!hr_fault (worker->run, hr_buffer_get_origin (member), NULL, lost, &hole))
+    if (!hr_fault (worker->run, hr_buffer_get_origin (member), NULL, -1, lost, &hole))
       return FALSE;
-    g_error_free (hole);
+    hr_buffer_lose_member (batch, i, hole);
   }
   return TRUE;
 }
@@ -82,7 +82,8 @@ end_with_hole (HrWorker *worker, HrBuffer *sample, guint index, GError *error)
 
   if (error == NULL)
     error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
-  if (hr_fault (run, owner != NULL ? hr_buffer_get_origin (owner) : NULL, name, error, &why)
+  if (hr_fault (run, owner != NULL ? hr_buffer_get_origin (owner) : NULL, name,
+                index < G_MAXINT ? (gint)index : -1, error, &why)
       && lose_others (worker, sample, owner, why)) {
     hr_buffer_make_hole (sample, why);
     hr_out_add (worker->out, sample);

@@ -1,5 +1,7 @@
 /* hr-error.c: the four domains, and the names of the kinds of bad samples */
 #include "hr-error.h"
+#include "hr-letter.h"
+#include <pthread.h>
 #include <stdarg.h>
 
 /* G_DEFINE_QUARK() races with itself, which ThreadSanitizer reports; and its name is no string, so
@@ -20,7 +22,86 @@
 DEFINE_QUARK (hr_parse_error_quark, "hr-parse-error-quark")
 DEFINE_QUARK (hr_core_error_quark, "hr-core-error-quark")
 DEFINE_QUARK (hr_resource_error_quark, "hr-resource-error-quark")
-DEFINE_QUARK (hr_data_error_quark, "hr-data-error-quark")
+
+/* ---- data errors carry what there is to tell of their sample ---- */
+
+typedef struct {
+  HrLetter *letter;
+} Private;
+
+static GQuark data_quark;
+static pthread_once_t data_once = PTHREAD_ONCE_INIT;
+
+/* where GLib keeps what a domain adds to an error: in front of it, as G_DEFINE_EXTENDED_ERROR has
+ * it
+ */
+static HrLetter **
+letter_of (const GError *error)
+{
+  const gsize alignment = 2 * sizeof (gsize);
+  const gsize size = (sizeof (Private) + alignment - 1) / alignment * alignment;
+
+  return &((Private *)(gpointer)((guint8 *)error - size))->letter;
+}
+
+static void
+data_error_init (GError *error)
+{
+  *letter_of (error) = NULL;
+}
+
+static void
+data_error_copy (const GError *from, GError *to)
+{
+  if (*letter_of (from) != NULL)
+    *letter_of (to) = hr_letter_ref (*letter_of (from));
+}
+
+static void
+data_error_clear (GError *error)
+{
+  hr_letter_unref (*letter_of (error));
+}
+
+static void
+register_data_error (void)
+{
+  data_quark = g_error_domain_register_static ("hr-data-error-quark", sizeof (Private),
+                                               data_error_init, data_error_copy, data_error_clear);
+}
+
+GQuark
+hr_data_error_quark (void)
+{
+  pthread_once (&data_once, register_data_error);
+  return data_quark;
+}
+
+HrLetter *
+hr_letter_of (const GError *error)
+{
+  return error->domain == HR_DATA_ERROR ? *letter_of (error) : NULL;
+}
+
+void
+hr_letter_attach (GError *error, HrLetter *letter)
+{
+  *letter_of (error) = letter;
+}
+
+void
+hr_data_error_set_member (GError *error, const char *name, guint index)
+{
+  HrLetter **letter;
+
+  g_return_if_fail (error->domain == HR_DATA_ERROR);
+  letter = letter_of (error);
+  if (*letter == NULL)
+    *letter = hr_letter_new ();
+  g_free ((*letter)->image);
+  (*letter)->image = g_strdup (name);
+  (*letter)->index = (gint)MIN (index, G_MAXINT);
+}
 
 static const char *const kinds[HR_N_DATA_ERRORS] = {
   [HR_DATA_ERROR_BAD_JSON] = "bad-json",
@@ -60,4 +141,13 @@ hr_set_data_error (GError **error, HrDataError code, const char *format, ...)
   g_warn_if_fail (*error == NULL);
   *error = g_error_new_valist (HR_DATA_ERROR, code, format, args);
   va_end (args);
+}
+
+GError *
+hr_data_error_from (GError *error, HrDataError code)
+{
+  GError *own = g_error_new_literal (HR_DATA_ERROR, (int)code, error->message);
+
+  g_error_free (error);
+  return own;
 }

@@ -98,4 +98,26 @@ const char *hr_data_error_kind (int code);
 void hr_set_data_error (GError **error, HrDataError code, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 
+/**
+ * hr_data_error_from:
+ * @error: (transfer full): of any domain, whose cause is the sample
+ * @code: the kind
+ *
+ * Never set `domain` of an error yourself: one of a bad sample has more in it.
+ *
+ * Returns: (transfer full): a data error with the same message
+ */
+GError *hr_data_error_from (GError *error, HrDataError code);
+
+/**
+ * hr_data_error_set_member:
+ * @error: an #HR_DATA_ERROR
+ * @name: (nullable): the link of the image that is bad, as the record has it
+ * @index: which of the sample's images, from 0
+ *
+ * For elements that work on all members of a sample at once: a dead letter tells which was bad. Of
+ * elements with `each` the core knows.
+ */
+void hr_data_error_set_member (GError *error, const char *name, guint index);
+
 G_END_DECLS

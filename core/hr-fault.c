@@ -1,6 +1,6 @@
 /* hr-fault.c: what an error does: a hole, or the end of the run; and the messages that tell it */
 #include "hr-log.h"
-#include "hr-pipeline-private.h"
+#include "hr-tell.h"
 #include <string.h>
 
 /* Names in data come from strangers: a message stays one line, and no terminal obeys it. */
@@ -45,40 +45,6 @@ add_who_and_where (GError *error, const HrElement *element, const HrOrigin *orig
   g_string_free (text, TRUE);
 }
 
-/* "10" errors, or "1%" of the samples seen once there were 100; a message when it is exceeded */
-static char *
-exceeded (const char *limit, gint64 n_errors, gint64 n_seen)
-{
-  char *end = NULL;
-  double number;
-
-  if (limit == NULL || *limit == '\0')
-    return NULL;
-  number = g_ascii_strtod (limit, &end);
-  if (*end == '%' ? n_seen < 100 || n_errors * 100.0 <= number * n_seen : n_errors <= number)
-    return NULL;
-  if (*end == '%')
-    return g_strdup_printf ("max-errors=%s is exceeded: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
-                            " samples were bad, the last: ",
-                            limit, n_errors, n_seen);
-  return g_strdup_printf ("max-errors=%s is exceeded, the last: ", limit);
-}
-
-/* samples that its workers have begun; what goes into jsonlparse is no samples yet */
-static gint64
-count_samples (HrRun *run)
-{
-  gint64 n = 0;
-
-  if (run->def->stamps)
-    return __atomic_load_n (&run->n_stamped, __ATOMIC_RELAXED) + 1;
-  hr_mutex_lock (&run->lock);
-  for (guint i = 0; i < run->n_workers; i++)
-    n += (gint64)hr_counter_get (&run->workers[i]->items);
-  hr_mutex_unlock (&run->lock);
-  return n;
-}
-
 static HrOnError
 policy (const HrRun *run)
 {
@@ -93,53 +59,67 @@ hr_fault_skips (const HrRun *run)
   return policy (run) == HR_ON_ERROR_SKIP;
 }
 
-gboolean
-hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error, GError **hole)
+/* what there is to tell of a bad sample, when it is told */
+static void
+write_letter (HrRun *run, const HrOrigin *origin, const char *member, gint index, GError *error)
 {
-  HrPipeline *pipeline = run->pipeline;
-  const char *limit = run->element->common.max_errors;
-  g_autofree char *too_many = NULL;
-  gint64 n_errors;
+  HrLetter *letter = hr_letter_of (error);
+  g_autofree char *what = g_strdup (error->message);
 
+  add_who_and_where (error, run->element, origin, member);
+  if (letter == NULL) {
+    letter = hr_letter_new ();
+    hr_letter_attach (error, letter);
+  }
+  letter->element = run->element->index;
+  letter->name = g_strdup (run->element->common.name);
+  letter->what = g_steal_pointer (&what);
+  letter->message = g_strdup (error->message);
+  letter->kind =
+      error->code >= 0 && error->code < HR_N_DATA_ERRORS ? error->code : HR_DATA_ERROR_OTHER;
+  letter->origin = origin != NULL ? hr_origin_ref ((HrOrigin *)origin) : NULL;
+  if (index >= 0) {
+    letter->image = g_strdup (member);
+    letter->index = index;
+  }
+  hr_log (run->element->common.name, HR_LOG_INFO, -1, "skipped: %s", error->message);
+  hr_tell_later (run->pipeline, letter);
+}
+
+gboolean
+hr_fault (HrRun *run, const HrOrigin *origin, const char *member, gint index, GError *error,
+          GError **hole)
+{
   if (g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED)) {
     /* a consequence: whoever closed us knows why */
     g_error_free (error);
     return FALSE;
   }
-  add_who_and_where (error, run->element, origin, member);
   if (error->domain != HR_DATA_ERROR || policy (run) != HR_ON_ERROR_SKIP) {
-    hr_pipeline_fail (pipeline, NULL, error);
+    add_who_and_where (error, run->element, origin, member);
+    hr_pipeline_fail (run->pipeline, NULL, error);
     return FALSE;
   }
-  n_errors = __atomic_add_fetch (&run->n_errors, 1, __ATOMIC_RELAXED);
-  if (limit == NULL)
-    limit = pipeline->settings.max_errors;
-  too_many = exceeded (limit, n_errors, count_samples (run));
-  if (too_many != NULL) {
-    g_prefix_error (&error, "%s", too_many);
-    hr_pipeline_fail (pipeline, NULL, error);
-    return FALSE;
-  }
-  if (error->code >= 0 && error->code < HR_N_DATA_ERRORS)
-    __atomic_add_fetch (&pipeline->skipped[error->code], 1, __ATOMIC_RELAXED);
-  hr_log (run->element->common.name, HR_LOG_INFO, -1, "skipped: %s", error->message);
-  hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, run->element, error, (HrOrigin *)origin);
+  write_letter (run, origin, member, index, error);
   *hole = error;
   return TRUE;
+}
+
+gboolean
+hr_fault_holeless (HrRun *run, const HrBuffer *sample, const HrOrigin *origin, GError *error)
+{
+  HrBuffer nowhere = { .sample = -1, .place = -1 };
+  g_autoptr (GError) why = NULL;
+
+  return hr_fault (run, origin, NULL, -1, error, &why)
+         && hr_tell_now (run, sample != NULL ? sample : &nowhere, why);
 }
 
 void
 hr_fault_known (HrRun *run, const HrOrigin *origin, GError *why)
 {
-  HrPipeline *pipeline = run->pipeline;
-
-  if (why == NULL)
-    return;
-  add_who_and_where (why, run->element, origin, NULL);
-  if (why->code >= 0 && why->code < HR_N_DATA_ERRORS)
-    __atomic_add_fetch (&pipeline->skipped[why->code], 1, __ATOMIC_RELAXED);
-  hr_log (run->element->common.name, HR_LOG_INFO, -1, "skipped: %s", why->message);
-  hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, run->element, why, (HrOrigin *)origin);
+  if (why != NULL)
+    write_letter (run, origin, NULL, -1, why);
 }
 
 void

@@ -40,7 +40,7 @@ hr_join_merge (HrWorker *worker, HrBuffer **in, guint n)
     origin = hr_origin_ref (hr_buffer_get_origin (in[0]));
   merged = run->def->merge (run->self, worker->state, in, n, &error);
   if (merged == NULL) {
-    if (!hr_fault (run, origin, NULL, error, &hole))
+    if (!hr_fault (run, origin, NULL, -1, error, &hole))
       return NULL;
     merged = hr_buffer_new ();
     hr_buffer_set_origin (merged, g_steal_pointer (&origin));

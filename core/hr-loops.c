@@ -1,6 +1,7 @@
 /* hr-loops.c: what the threads of an element do, by its kind */
 #include "hr-async.h"
 #include "hr-choice.h"
+#include "hr-tell.h"
 #include <poll.h>
 #include <string.h>
 
@@ -222,6 +223,7 @@ sink_loop (HrWorker *worker)
   HrLink *link = input (worker, 0);
   HrBuffer *items[HR_MAX_RUN];
   gint64 ticket, begin, mark = hr_now ();
+  gboolean within = TRUE;
   guint max = 1, n;
 
   for (;;) {
@@ -234,7 +236,9 @@ sink_loop (HrWorker *worker)
     count_items (worker, items, n);
     hr_sink_take (run, items, n, begin);
     for (guint i = 0; i < n; i++) {
-      if ((items[i]->flags & HR_BUFFER_HOLE) || hr_run_is_closed (run))
+      /* what is left when the run is stopped is not taken: another goes on with it */
+      within = within && !hr_run_is_closed (run) && hr_tell_taken (run, items[i]);
+      if (!within || (items[i]->flags & HR_BUFFER_HOLE))
         hr_buffer_unref (items[i]);
       else
         hr_work_consume (worker, items[i]);
@@ -242,6 +246,8 @@ sink_loop (HrWorker *worker)
     hr_link_settle (link, n);
     mark = hr_now ();
     count_work (worker, mark - begin);
+    if (!within)
+      break;
     hr_sink_done (run, mark);
     max = adapt (max, mark - begin, n);
   }

@@ -47,8 +47,6 @@ hr_out_push (HrOut *out, HrBuffer *buffer)
 {
   if (out->inherit != NULL && buffer->reservation == NULL)
     buffer->reservation = hr_reservation_ref (out->inherit);
-  if (out->worker->run->def->stamps)
-    __atomic_add_fetch (&out->worker->run->n_stamped, 1, __ATOMIC_RELAXED);
   hr_out_add (out, buffer);
 }
 
@@ -64,7 +62,7 @@ hr_out_reject (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *error, GE
     buffer = hr_buffer_make_writable (buffer);
   if (origin != NULL)
     hr_buffer_set_origin (buffer, origin);
-  if (!hr_fault (run, hr_buffer_get_origin (buffer), NULL, error, &why)) {
+  if (!hr_fault (run, hr_buffer_get_origin (buffer), NULL, -1, error, &why)) {
     hr_buffer_unref (buffer);
     g_set_error_literal (fatal, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
     return FALSE;

@@ -1,5 +1,6 @@
 /* hr-packer.c */
 #include "hr-packer.h"
+#include "hr-tell.h"
 
 gboolean
 hr_packer_is (const HrRun *run)
@@ -116,6 +117,22 @@ is_known_hole (const HrRun *run, const HrBuffer *buffer)
   return FALSE;
 }
 
+/* It is told with the next row: a run that goes on from a checkpoint tells it once more, or not, as
+ * it delivers that row once more, or not. Who waits so holds no bytes: a copy has none. */
+static void
+leave_out (HrRun *run, const HrBuffer *hole)
+{
+  HrOrigin *origin = hr_buffer_get_origin (hole);
+  HrBuffer *copy = hr_buffer_new ();
+
+  hr_buffer_stand_for (copy, hole);
+  hr_buffer_set_origin (copy, origin != NULL ? hr_origin_ref (origin) : NULL);
+  hr_buffer_make_hole (copy, g_error_copy (hole->error));
+  if (run->left_out == NULL)
+    run->left_out = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
+  g_ptr_array_add (run->left_out, copy);
+}
+
 HrBuffer *
 hr_packer_admit (HrRun *run, HrBuffer *in)
 {
@@ -128,6 +145,8 @@ hr_packer_admit (HrRun *run, HrBuffer *in)
   }
   if (was_skipped (in))
     note_skipped (run, in->place);
+  if ((in->flags & HR_BUFFER_HOLE) && in->error != NULL)
+    leave_out (run, in);
   return in;
 }
 
@@ -168,6 +187,9 @@ leave_out_delivered (HrOut *out)
   for (guint i = out->first; i + run->delivered_rows < out->n_buffers; i++)
     out->buffers[i] = out->buffers[i + run->delivered_rows];
   out->n_buffers -= run->delivered_rows;
+  for (guint i = 0; run->left_out != NULL && i < run->left_out->len; i++)
+    hr_tell_never (run->pipeline, run->left_out->pdata[i]);
+  g_clear_pointer (&run->left_out, g_ptr_array_unref);
 }
 
 static void
@@ -206,6 +228,8 @@ end_block (HrOut *out)
   stamp_rows (out);
   if (run->delivered_rows > 0)
     leave_out_delivered (out);
+  else if (run->left_out != NULL && out->n_buffers > out->first)
+    out->buffers[out->first]->left_out = g_steal_pointer (&run->left_out);
   run->delivered_rows = 0;
   g_clear_pointer (&run->known_skipped, g_array_unref);
   run->block_in = 0;

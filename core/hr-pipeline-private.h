@@ -21,8 +21,9 @@ typedef struct {
   guint64 cpus;   /* 0: as many as the process may use; live */
   gint on_error;  /* HrOnError */
   char *max_errors;
-  guint64 limit; /* samples; 0: all */
-  guint64 steps; /* the same */
+  char *dead_letter; /* file; NULL: none */
+  guint64 limit;     /* samples; 0: all */
+  guint64 steps;     /* the same */
   guint64 rank;
   guint64 world;
   gint64 seed;              /* -1: the sources' own */
@@ -65,6 +66,9 @@ struct _HrWorker {
 #define hr_counter_get(counter) __atomic_load_n ((counter), __ATOMIC_RELAXED)
 
 /* places of a block that are holes */
+typedef struct _HrTally HrTally; /* hr-tell.c */
+typedef struct _HrTell HrTell;
+
 typedef struct {
   guint epoch;
   gint64 block;   /* its first place */
@@ -123,14 +127,13 @@ struct _HrRun {
   gint64 block_place;          /* … where it begins */
   guint block_epoch;
   GQueue skipped;        /* HrSkipped: of the last blocks; with the lock */
+  GPtrArray *left_out;   /* HrBuffer: holes of blocks that no row has been made of yet */
   guint delivered_rows;  /* rows of the first block that an earlier run has delivered … */
   GArray *known_skipped; /* … and what it left out of it */
   guint64 again_lines, again_bytes; /* … and what was read again for them; atomic */
   gboolean raw;                     /* what it gives are blocks, not samples yet */
   HrLink *numbers; /* of sources and what works on blocks: the link where samples get numbers */
   guint segment;   /* the unordered element that it stands before, see hr-steps.h */
-  gint64 n_errors;
-  gint64 n_stamped; /* samples made by an element that makes several of one buffer */
 
   /* sinks */
   guint sink;
@@ -144,6 +147,7 @@ struct _HrRun {
   HrPosition done;  /* … that the trainer is done with: with the lock */
   gint64 n_done;    /* steps of the whole run up to there; -1: none */
   GChecksum *checksum;
+  HrTally *tally; /* of the samples it has got; NULL: none */
 
   /* asynchronous elements: sums of nanoseconds, for the verdict */
   gint64 first_byte_time, body_time;
@@ -166,6 +170,7 @@ struct _HrPipeline {
   gint failed;
   GError *error;
   GQueue messages;
+  HrTell *tell;    /* from start() on */
   guint n_running; /* threads */
   pid_t pid;
 
@@ -264,10 +269,14 @@ void hr_out_add (HrOut *out, HrBuffer *buffer);
 void hr_out_begin (HrOut *out, const HrBuffer *in);
 
 /* hr-fault.c: what an error does */
-/* Takes @error. TRUE: skipped, *hole says it; FALSE: the run ends, the pipeline has been told.
- * @member: an image's name, or NULL */
-gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, GError *error,
-                   GError **hole);
+/* Takes @error. TRUE: skipped, *hole says it, and once it has come to a sink it is told; FALSE: the
+ * run ends, the pipeline has been told. @member: an image's name, or NULL; @index: which, or -1 */
+gboolean hr_fault (HrRun *run, const HrOrigin *origin, const char *member, gint index,
+                   GError *error, GError **hole);
+/* the same where no hole is left that could come to a sink: it is told at once. @sample: where it
+ * stands, or NULL. TRUE: the run goes on */
+gboolean hr_fault_holeless (HrRun *run, const HrBuffer *sample, const HrOrigin *origin,
+                            GError *error);
 /* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
  */
 void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);

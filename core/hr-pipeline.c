@@ -1,6 +1,7 @@
 /* hr-pipeline.c: the pipeline object: its graph, its states, its owner's calls */
 #include "hr-pipeline-private.h"
 #include "hr-log.h"
+#include "hr-tell.h"
 #include "hr-topology.h"
 #include "hr-value.h"
 #include <sys/resource.h>
@@ -32,7 +33,11 @@ const HrProp hr_pipeline_props[] = {
       .flags = HR_PROP_STREAM),
   HR_PROP_STRING (
       HrSettings, max_errors, NULL,
-      "Bad samples that an element may skip, where it does not say: a count, or a percentage"),
+      "Bad samples that the run may skip: a count, or a percentage of those that have been taken, "
+      "once they are 100"),
+  HR_PROP_STRING (HrSettings, dead_letter, NULL,
+                  "File that gets a line of JSON for each sample that is skipped for an error, "
+                  "behind what it has"),
   HR_PROP_UINT (HrSettings, limit, 0, G_MAXINT64, 0,
                 "Stop after so many samples of all ranks together; 0: all", .unit = "samples",
                 .flags = HR_PROP_STREAM | HR_PROP_BOUND),
@@ -376,6 +381,11 @@ hr_pipeline_thread_left (HrPipeline *pipeline)
 {
   hr_mutex_lock (&pipeline->lock);
   if (--pipeline->n_running == 0 && pipeline->state == HR_STATE_RUNNING) {
+    if (!g_atomic_int_get (&pipeline->stopping)) {
+      hr_mutex_unlock (&pipeline->lock);
+      hr_tell_rest (pipeline);
+      hr_mutex_lock (&pipeline->lock);
+    }
     /* together: who pops messages until the run is done gets this one too */
     pipeline->state = HR_STATE_DONE;
     hr_pipeline_post_locked (pipeline, HR_MESSAGE_DONE, NULL, NULL, NULL);
@@ -396,6 +406,16 @@ hr_pipeline_end_pulling (HrPipeline *pipeline)
     hr_pipeline_thread_left (pipeline);
 }
 
+static void
+close_letters (HrPipeline *pipeline)
+{
+  GError *error = NULL;
+
+  if (!hr_tell_sync (pipeline, &error))
+    hr_pipeline_fail (pipeline, NULL, error);
+  hr_tell_clear (pipeline);
+}
+
 /* after this nothing of the run is left but its numbers */
 static void
 wind_up (HrPipeline *pipeline)
@@ -404,6 +424,7 @@ wind_up (HrPipeline *pipeline)
 
   join_threads (pipeline);
   hr_pipeline_end_pulling (pipeline);
+  close_letters (pipeline);
   hr_mutex_lock (&pipeline->live); /* no live change after this */
   hr_mutex_lock (&pipeline->lock);
   pipeline->state = HR_STATE_DONE;
@@ -428,7 +449,8 @@ start_elements (HrPipeline *pipeline, GError **error)
   HrElement *culprit = NULL;
   GPtrArray *order;
 
-  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error))
+  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error)
+      || !hr_tell_start (pipeline, error))
     return FALSE;
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */

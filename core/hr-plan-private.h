@@ -65,6 +65,9 @@ guint64 hr_plan_count_lines (const HrPlan *plan, guint object);
 /* a sha256 over keys, sizes and identities of all objects; once it has begun. (transfer none) */
 const char *hr_plan_get_identity (const HrPlan *plan);
 const HrPlanRules *hr_plan_get_rules (const HrPlan *plan);
+/* the object whose @uri that is: the same string, not an equal one; NULL: none of its. From any
+ * thread. (transfer none) */
+const HrObject *hr_plan_find_object (const HrPlan *plan, const GRefString *uri);
 /* of the whole run; -1: not known yet, or it has no end. From any thread */
 gint64 hr_plan_get_n_steps (const HrPlan *plan);
 

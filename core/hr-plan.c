@@ -102,13 +102,27 @@ hr_plan_listed (HrPlan *plan)
     leave_out_objects (plan);
   g_ptr_array_set_size (plan->tables, (gint)plan->objects->len);
   g_ptr_array_set_size (plan->lengths, (gint)plan->objects->len);
-  plan->listed = TRUE;
+  __atomic_store_n (&plan->listed, TRUE, __ATOMIC_RELEASE);
 }
 
 gboolean
 hr_plan_is_listed (const HrPlan *plan)
 {
   return plan->listed;
+}
+
+const HrObject *
+hr_plan_find_object (const HrPlan *plan, const GRefString *uri)
+{
+  if (!__atomic_load_n (&plan->listed, __ATOMIC_ACQUIRE))
+    return NULL;
+  for (guint i = 0; i < plan->objects->len; i++) {
+    const HrObject *object = &g_array_index (plan->objects, HrObject, i);
+
+    if (object->uri == uri) /* samples hold the plan's own */
+      return object;
+  }
+  return NULL;
 }
 
 guint

@@ -1,5 +1,5 @@
 /* hr-program.c: what the program that holds a pipeline gives it, takes from it and asks it for */
-#include "hr-pipeline-private.h"
+#include "hr-tell.h"
 
 /* @until: 0: for ever. NULL with run->asking: it has not come in time */
 static HrBuffer *
@@ -23,6 +23,10 @@ pull_from_link (HrRun *run, gint64 until)
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);
     hr_link_settle (link, 1);
+    if (!hr_tell_taken (run, buffer)) {
+      hr_buffer_unref (buffer);
+      return NULL;
+    }
     if (hr_sink_delivers (run, buffer))
       return buffer;
     hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */

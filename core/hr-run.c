@@ -2,6 +2,7 @@
 #include "hr-async.h"
 #include "hr-log.h"
 #include "hr-packer.h"
+#include "hr-tell.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -55,6 +56,8 @@ hr_run_free (HrRun *run)
     g_clear_pointer (&run->mix, hr_mix_run_free);
   g_clear_pointer (&run->front, g_ptr_array_unref);
   g_clear_pointer (&run->checksum, g_checksum_free);
+  g_clear_pointer (&run->left_out, g_ptr_array_unref);
+  g_clear_pointer (&run->tally, hr_tally_free);
   g_queue_clear_full (&run->skipped, hr_skipped_free);
   g_clear_pointer (&run->known_skipped, g_array_unref);
   g_clear_pointer (&run->threads, g_array_unref);

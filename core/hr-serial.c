@@ -2,6 +2,7 @@
  * sink needs next. No order to keep, no bound to hold: the reference for all other settings. */
 #include "hr-async.h"
 #include "hr-each.h"
+#include "hr-tell.h"
 
 struct _HrSerial {
   HrPipeline *pipeline;
@@ -291,8 +292,11 @@ next (HrElement *sink)
     demand (link);
   buffer = hr_run_is_closed (run) ? NULL : hr_link_try_pop (link, &ended);
   hr_mutex_unlock (&serial->lock);
-  if (buffer != NULL)
-    hr_sink_take (run, &buffer, 1, hr_now ());
+  if (buffer == NULL)
+    return NULL;
+  hr_sink_take (run, &buffer, 1, hr_now ());
+  if (!hr_tell_taken (run, buffer))
+    g_clear_pointer (&buffer, hr_buffer_unref);
   return buffer;
 }
 

@@ -213,7 +213,7 @@ hr_work_process (HrWorker *worker, HrBuffer *in)
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
     drop_outputs (out);
-    if (hr_fault (run, origin, NULL, error, &why)) {
+    if (hr_fault (run, origin, NULL, -1, error, &why)) {
       add_hole (out, &like, origin != NULL ? hr_origin_ref (origin) : NULL, why);
       if (rows != NULL && def->stamps)
         fill_up (out, &like, rows);
@@ -232,7 +232,7 @@ hr_work_finish (HrWorker *worker)
   HrOut *out = worker->out;
   HrBuffer like = { .sample = out->sample,
                     .place = -1 }; /* of the last input: what it held back is not later */
-  GError *error = NULL, *hole = NULL;
+  GError *error = NULL;
 
   if (run->def->finish == NULL || hr_run_is_closed (run))
     return;
@@ -243,8 +243,7 @@ hr_work_finish (HrWorker *worker)
   } else {
     drop_outputs (out);
     /* there is no sample that a hole could stand for */
-    if (hr_fault (run, NULL, NULL, error, &hole))
-      g_error_free (hole);
+    hr_fault_holeless (run, NULL, NULL, error);
   }
   hr_out_give_permit (out);
   if (hr_packer_is (run))
@@ -256,7 +255,7 @@ hr_work_create (HrWorker *worker)
 {
   HrRun *run = worker->run;
   HrOut *out = worker->out;
-  GError *error = NULL, *hole = NULL;
+  GError *error = NULL;
   HrFlow flow;
 
   out->sample = hr_run_get_next (run);
@@ -266,10 +265,8 @@ hr_work_create (HrWorker *worker)
   if (flow == HR_FLOW_ERROR) {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
-    if (hr_fault (run, NULL, NULL, error, &hole)) {
-      g_error_free (hole); /* a source has no sample to skip; it goes on with the next */
-      flow = HR_FLOW_MORE;
-    }
+    if (hr_fault_holeless (run, NULL, NULL, error))
+      flow = HR_FLOW_MORE; /* a source has no sample to skip; it goes on with the next */
   }
   return flow;
 }
@@ -298,11 +295,13 @@ hr_work_consume (HrWorker *worker, HrBuffer *in)
   HrRun *run = worker->run;
   HrOut *out = worker->out;
   HrOrigin *origin = hr_buffer_get_origin (in);
-  GError *error = NULL, *hole = NULL;
+  HrBuffer like = { .place = -1 };
+  GError *error = NULL;
   gboolean ok;
 
   if (origin != NULL)
     hr_origin_ref (origin);
+  hr_buffer_stand_for (&like, in);
   hr_out_begin (out, in);
   hr_out_take_permit (out);
   ok = run->def->consume (run->self, worker->state, in, out, &error);
@@ -310,8 +309,7 @@ hr_work_consume (HrWorker *worker, HrBuffer *in)
   if (!ok) {
     if (error == NULL)
       error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "failed without saying why");
-    ok = hr_fault (run, origin, NULL, error, &hole);
-    g_clear_error (&hole);
+    ok = hr_fault_holeless (run, &like, origin, error);
   }
   g_clear_pointer (&origin, hr_origin_unref);
   return ok;

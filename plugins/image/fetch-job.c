@@ -150,6 +150,10 @@ hr_fetch_fail (HrFetchItem *item, GError *error)
 {
   item->stage = ITEM_DONE;
   prefix_link (item, &error);
+  if (error->domain == HR_DATA_ERROR)
+    hr_data_error_set_member (
+        error, hr_fetch_get_link (item) ? hr_fetch_get_link (item) : hr_fetch_get_uri (item),
+        item->index);
   hr_fetch_finish (item->job, error);
 }
 

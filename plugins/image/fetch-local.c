@@ -17,16 +17,14 @@ check_size (const HrFetchItem *item, guint64 size, GError **error)
 }
 
 /* a file that is not there, or not for us, is the sample's fault */
-static void
+static GError *
 judge_file (GError *error)
 {
-  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND)) {
-    error->domain = HR_DATA_ERROR;
-    error->code = HR_DATA_ERROR_MEDIA_NOT_FOUND;
-  } else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN)) {
-    error->domain = HR_DATA_ERROR;
-    error->code = HR_DATA_ERROR_MEDIA_FORBIDDEN;
-  }
+  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND))
+    return hr_data_error_from (error, HR_DATA_ERROR_MEDIA_NOT_FOUND);
+  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN))
+    return hr_data_error_from (error, HR_DATA_ERROR_MEDIA_FORBIDDEN);
+  return error;
 }
 
 static gboolean
@@ -57,8 +55,7 @@ hr_fetch_read_file (HrFetchItem *item, GError **error)
   gboolean good = FALSE;
 
   if (fd < 0) {
-    judge_file (failure);
-    g_propagate_error (error, failure);
+    g_propagate_error (error, judge_file (failure));
     return FALSE;
   }
   if (size < 0)

@@ -51,11 +51,7 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   else if (is_web && status >= 300 && status < 500 && status != 408 && status != 429)
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
-  if (kind >= 0) {
-    error->domain = HR_DATA_ERROR;
-    error->code = kind;
-  }
-  return error;
+  return kind >= 0 ? hr_data_error_from (error, (HrDataError)kind) : error;
 }
 
 /* the server says that what was kept still holds */

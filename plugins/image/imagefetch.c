@@ -99,8 +99,10 @@ check_links (HrFetchJob *job, GError **error)
     HrFetchItem *item = &job->items[i];
 
     if (!hr_media_link_check (hr_fetch_get_link (item), hr_fetch_get_uri (item), root,
-                              (const char *const *)state->self->allow_links, error))
+                              (const char *const *)state->self->allow_links, error)) {
+      hr_data_error_set_member (*error, hr_fetch_get_link (item), i);
       return FALSE;
+    }
   }
   return TRUE;
 }

@@ -198,6 +198,8 @@ hr_sizing_name_image (const HrBuffer *sample, guint index, GError **error)
     g_prefix_error (error, "%s: ", link);
   else
     g_prefix_error (error, "image %u: ", index);
+  if (*error != NULL && (*error)->domain == HR_DATA_ERROR)
+    hr_data_error_set_member (*error, link, index);
 }
 
 /* encoded bytes without a size in their header: what is it, then? */

@@ -56,15 +56,21 @@ typedef struct {
   GArray *above; /* struct stat of the folders we are in */
 } Walk;
 
+char *
+hr_file_identity (const struct stat *info)
+{
+  if (!S_ISREG (info->st_mode))
+    return NULL;
+  return g_strdup_printf ("%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT ".%09ld", (gint64)info->st_size,
+                          (gint64)info->st_mtim.tv_sec, info->st_mtim.tv_nsec);
+}
+
 static void
 add_file (HrPlan *plan, const char *path, const char *key, const struct stat *info)
 {
-  g_autofree char *identity =
-      g_strdup_printf ("%" G_GINT64_FORMAT "-%" G_GINT64_FORMAT ".%09ld", (gint64)info->st_size,
-                       (gint64)info->st_mtim.tv_sec, info->st_mtim.tv_nsec);
-  gboolean regular = S_ISREG (info->st_mode);
+  g_autofree char *identity = hr_file_identity (info);
 
-  hr_plan_add_object (plan, path, key, regular ? info->st_size : -1, regular ? identity : NULL);
+  hr_plan_add_object (plan, path, key, identity != NULL ? info->st_size : -1, identity);
 }
 
 static gboolean

@@ -2,6 +2,7 @@
 #pragma once
 #include "hr-memory.h"
 #include "hr-plan.h"
+#include <sys/stat.h>
 
 G_BEGIN_DECLS
 
@@ -21,6 +22,9 @@ char *hr_file_path (const char *location, GError **error);
  */
 gboolean hr_file_list (const char *path, HrPlan *plan, char **root, GError **error);
 
+/* what tells a file from another, and from itself when it has been changed: size and time; NULL: it
+ * is no regular file. (transfer full) */
+char *hr_file_identity (const struct stat *info);
 /* a descriptor for reading, which does not wait for a pipe's other end; @size (out) (optional): -1
  * if it is no regular file */
 int hr_file_open (const char *path, gint64 *size, GError **error);

@@ -225,6 +225,67 @@ test_max_errors_rate (void)
   }
 }
 
+/* too many bad ones end the run at the same step, with the same words, whatever the workers do */
+static void
+test_max_errors_place (void)
+{
+  static const char *const limits[] = { "17", "4.9%", "5%" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++)
+    for (guint workers = 1; workers <= 7; workers += 3) {
+      g_autofree char *message = NULL;
+      SmallRig rig;
+
+      small_rig_set_up (&rig);
+      with_batch (&rig, 1000, workers, 20, 6); /* bad: 19, 39, … */
+      small_set_pipeline (rig.pipeline, "on-error", "skip");
+      small_set_pipeline (rig.pipeline, "max-errors", limits[i]);
+      if (i == 2) {
+        small_run (rig.pipeline);
+        g_assert_cmpuint (rig.sink.n_holes, ==, 50);
+      } else {
+        message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+        g_assert_nonnull (strstr (message, i == 0 ? "359 is bad" : "99 is bad"));
+        g_assert_true (i == 0 || strstr (message, "5 of 100 samples were bad"));
+        /* the steps before it have been delivered, it has not */
+        g_assert_cmpuint (rig.sink.values->len + rig.sink.n_holes, ==, i == 0 ? 354 : 96);
+        assert_stat (&rig,
+                     i == 0 ? "\"skipped\":{\"bad-record\":18}" : "\"skipped\":{\"bad-record\":5}");
+      }
+      small_rig_tear_down (&rig);
+    }
+}
+
+/* a share is looked at as soon as it means something, though the hundredth sample is good */
+static gboolean
+bad_first (gpointer data, gint64 value, HrOut *out G_GNUC_UNUSED, GError **error)
+{
+  if (value >= GPOINTER_TO_INT (data))
+    return TRUE;
+  hr_set_data_error (error, HR_DATA_ERROR_BAD_RECORD, "%d is bad", (int)value);
+  return FALSE;
+}
+
+static void
+test_max_errors_early (void)
+{
+  g_autofree char *message = NULL;
+  SmallRig rig;
+  HrElement *pool;
+
+  small_rig_set_up (&rig);
+  pool = small_light (rig.pipeline, "pool", 3, bad_first, GINT_TO_POINTER (3));
+  small_set (pool, "max-errors", "2%");
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 150, NULL, NULL), pool,
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  small_set_pipeline (rig.pipeline, "on-error", "skip");
+  message = small_run_failing (rig.pipeline, HR_DATA_ERROR, HR_DATA_ERROR_BAD_RECORD);
+  g_assert_nonnull (strstr (message, "3 of 100 samples were bad, the last: "));
+  g_assert_nonnull (strstr (message, "2 is bad"));
+  g_assert_cmpuint (rig.sink.values->len, ==, 96);
+  small_rig_tear_down (&rig);
+}
+
 /* 99 samples, all bad: too few to speak of a rate */
 static void
 test_max_errors_rate_of_few (void)
@@ -323,6 +384,8 @@ main (int argc, char **argv)
   g_test_add_func ("/fault/other-errors", test_other_errors);
   g_test_add_func ("/fault/max-errors-count", test_max_errors_count);
   g_test_add_func ("/fault/max-errors-rate", test_max_errors_rate);
+  g_test_add_func ("/fault/max-errors-place", test_max_errors_place);
+  g_test_add_func ("/fault/max-errors-early", test_max_errors_early);
   g_test_add_func ("/fault/max-errors-rate-of-few", test_max_errors_rate_of_few);
   g_test_add_func ("/fault/dropped", test_dropped);
   g_test_add_func ("/fault/each", test_each);

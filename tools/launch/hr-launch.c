@@ -26,7 +26,7 @@ static struct {
   char *checkpoint, *checkpoint_every;
   LaunchResume resume;
   char *scan, *balance;
-  char *limit, *memory, *cpus, *on_error, *max_errors;
+  char *limit, *memory, *cpus, *on_error, *max_errors, *dead_letter;
   gboolean checksum;
   gboolean quiet;
   gboolean verbose;
@@ -126,7 +126,13 @@ static GOptionEntry entries[] = {
   { "on-error", 0, 0, G_OPTION_ARG_STRING, &options.on_error,
     "What a bad sample does, unless its element says: fail or skip", "fail|skip" },
   { "max-errors", 0, 0, G_OPTION_ARG_STRING, &options.max_errors,
-    "Most bad samples to skip: a number, or a part as 1%", "N" },
+    "Most bad samples that the run may skip: a number, or as 1% a part of those taken so far, once "
+    "they are 100",
+    "N" },
+  { "dead-letter", 0, 0, G_OPTION_ARG_FILENAME, &options.dead_letter,
+    "Write a line of JSON into FILE for each sample that is skipped for an error; deadlettersrc "
+    "reads just those again",
+    "FILE" },
   { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
     "Give the sha256 of all that is delivered", NULL },
   { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet,
@@ -182,6 +188,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "cpus", options.cpus },
     { "on-error", options.on_error },
     { "max-errors", options.max_errors },
+    { "dead-letter", options.dead_letter },
     { "checksum", options.checksum ? "true" : NULL },
   };
 
