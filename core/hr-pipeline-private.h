@@ -140,7 +140,7 @@ struct _HrRun {
   gint64 step;
   gboolean gated; /* a batch upstream: sources wait until the sink's steps are asked for */
   gint64 wait_time, train_time, cold_start; /* -1: no step yet */
-  gboolean asking; /* for a step that pull() has not got yet */
+  gboolean asking;                          /* for a step that pull() has not got yet */
   gint64 asked_at, got_at;
   gint64 n_samples, n_images;
   HrPosition taken; /* behind the step that has come; epoch -1: not known */

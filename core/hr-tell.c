@@ -171,7 +171,8 @@ count_bad (HrRun *sink, const HrLetter *letter, const GError *error)
   tally->last = g_error_copy (error);
   g_clear_error (&tally->last_of[letter->element]);
   tally->last_of[letter->element] = g_error_copy (error);
-  return check_element (sink->pipeline, tally, letter->element) && check_all (sink->pipeline, tally);
+  return check_element (sink->pipeline, tally, letter->element)
+         && check_all (sink->pipeline, tally);
 }
 
 /* ---- words ---- */
@@ -229,8 +230,8 @@ tell_letter (HrPipeline *pipeline, HrLetter *letter, const HrBuffer *sample, con
   __atomic_add_fetch (&pipeline->skipped[letter->kind], 1, __ATOMIC_RELAXED);
   hr_pipeline_post (pipeline, HR_MESSAGE_SKIPPED, element, error, letter->origin);
   if (tell->file == NULL
-      || hr_dead_letters_write (tell->file, letter, sample,
-                                find_object (pipeline, letter->origin), &failure))
+      || hr_dead_letters_write (tell->file, letter, sample, find_object (pipeline, letter->origin),
+                                &failure))
     return TRUE;
   hr_pipeline_fail (pipeline, NULL, failure);
   return FALSE;
@@ -289,7 +290,8 @@ hr_tell_taken (HrRun *sink, const HrBuffer *buffer)
   return within && (n > 0 || (buffer->flags & HR_BUFFER_BATCH) || tell_sample (sink, buffer));
 }
 
-/* steps of packed rows end somewhere in what has been packed: the rest belongs to no step of the run
+/* steps of packed rows end somewhere in what has been packed: the rest belongs to no step of the
+ * run
  */
 static gboolean
 ends_inside_blocks (HrPipeline *pipeline)
@@ -343,8 +345,7 @@ hr_tell_rest (HrPipeline *pipeline)
   for (guint i = 0; i < rest->len; i++) {
     HrBuffer nowhere = { .sample = -1, .place = -1 };
     HrLetter *one = rest->pdata[i];
-    g_autoptr (GError) error =
-        g_error_new_literal (HR_DATA_ERROR, one->kind, one->message);
+    g_autoptr (GError) error = g_error_new_literal (HR_DATA_ERROR, one->kind, one->message);
 
     tell_letter (pipeline, one, &nowhere, error);
   }

@@ -30,8 +30,7 @@ static const HrProp props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Deadlettersrc, read_ahead, 0, 1024, 15,
                 "Requests to S3 in flight beside the one that is waited for", .unit = "requests"),
-  HR_S3_PROPS (Deadlettersrc),
-  HR_PROP_END
+  HR_S3_PROPS (Deadlettersrc), HR_PROP_END
 };
 
 typedef struct {
@@ -69,9 +68,10 @@ put_in_front (const State *state, const Letter *letter, GError **error)
 static gboolean
 fail_changed (const Letter *letter, const char *now, GError **error)
 {
-  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
-               "%s has changed since its sample was skipped: it was %s and is %s; run over it again",
-               letter->uri, letter->identity, now);
+  g_set_error (
+      error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+      "%s has changed since its sample was skipped: it was %s and is %s; run over it again",
+      letter->uri, letter->identity, now);
   return FALSE;
 }
 
@@ -305,8 +305,8 @@ give (State *state, const Letter *letter, const HrMemory *text, gint64 length, g
   block = hr_buffer_new ();
   block->epoch = letter->epoch;
   block->place = letter->place;
-  hr_buffer_set_origin (block, hr_origin_new (letter->uri, letter->root, letter->byte, length,
-                                              letter->line));
+  hr_buffer_set_origin (
+      block, hr_origin_new (letter->uri, letter->root, letter->byte, length, letter->line));
   hr_buffer_set_tensor (block, "lines", hr_tensor_new (memory, 0, HR_UINT8, 1, &shape));
   if (length > (gint64)limit) {
     g_autofree char *shown = g_strdup_printf ("%" G_GSIZE_FORMAT, limit);
@@ -331,8 +331,8 @@ deadlettersrc_create (gconstpointer selfp, gpointer worker, HrOut *out, GError *
   state->self = self;
   state->out = out;
   if (state->letters == NULL
-      && (state->letters =
-              letters_read (self->location, (const char *const *)self->kind, error)) == NULL)
+      && (state->letters = letters_read (self->location, (const char *const *)self->kind, error))
+             == NULL)
     return HR_FLOW_ERROR;
   if (state->next == state->letters->len)
     return HR_FLOW_END;
@@ -400,17 +400,17 @@ static const char *const examples[] = {
   "deadlettersrc location=tests/data/letters/none.jsonl ! jsonlparse ! fakesink", NULL
 };
 
-HR_ELEMENT (deadlettersrc, Deadlettersrc,
-            .summary = "Read those samples again that a run has skipped",
-            .description =
-                "Reads just the lines that a file of dead letters names, from where they were read "
-                "first (files, S3), in the order of the letters. The objects must be the same; what "
-                "their records link to may have been repaired. Each sample stands where it stood "
-                "in the run, so what depends on its place, or on its epoch, is the same as well. "
-                "Gives one line at a time: field \"lines\", uint8 [n]. All ranks get all of them, "
-                "and there is no checkpoint.",
-            .examples = examples, .gives = "lines", .shared_size = sizeof (HrHttpMetrics),
-            .worker_size = sizeof (State), .props = props, .waits = TRUE, .network = TRUE,
-            .check = deadlettersrc_check, .worker_start = deadlettersrc_worker_start,
-            .worker_stop = deadlettersrc_worker_stop, .create = deadlettersrc_create,
-            .metrics = deadlettersrc_metrics)
+HR_ELEMENT (
+    deadlettersrc, Deadlettersrc, .summary = "Read those samples again that a run has skipped",
+    .description =
+        "Reads just the lines that a file of dead letters names, from where they were read "
+        "first (files, S3), in the order of the letters. The objects must be the same; what "
+        "their records link to may have been repaired. Each sample stands where it stood "
+        "in the run, so what depends on its place, or on its epoch, is the same as well. "
+        "Gives one line at a time: field \"lines\", uint8 [n]. All ranks get all of them, "
+        "and there is no checkpoint.",
+    .examples = examples, .gives = "lines", .shared_size = sizeof (HrHttpMetrics),
+    .worker_size = sizeof (State), .props = props, .waits = TRUE, .network = TRUE,
+    .check = deadlettersrc_check, .worker_start = deadlettersrc_worker_start,
+    .worker_stop = deadlettersrc_worker_stop, .create = deadlettersrc_create,
+    .metrics = deadlettersrc_metrics)

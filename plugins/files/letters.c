@@ -111,10 +111,11 @@ static gboolean
 read_line (Reader *reader, const char *text, gsize length, guint line, GError **error)
 {
   g_autofree char *copy = g_strndup (text, length);
-  g_autoptr (JsonNode) node =
-      is_flat (copy, strlen (copy)) && strlen (copy) == length ? json_from_string (copy, NULL) : NULL;
-  JsonObject *object = node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node)
-                                                                     : NULL;
+  g_autoptr (JsonNode) node = is_flat (copy, strlen (copy)) && strlen (copy) == length
+                                  ? json_from_string (copy, NULL)
+                                  : NULL;
+  JsonObject *object =
+      node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
   const char *kind = object != NULL ? get_string (object, "kind") : NULL;
 
   if (kind == NULL)

@@ -29,6 +29,7 @@ CHAINS = {
     "prefetchqueue": FRONT + " ! jsonlparse ! batch size=4 ! prefetchqueue PROPS ! appsink",
     "patchify": FRONT + f" ! jsonlparse ! imagefetch ! {TOKENS} ! imagedecode ! resize ! batch size=4 ! patchify PROPS ! appsink",
     "identity": FRONT + " ! jsonlparse ! identity PROPS ! batch size=4 ! appsink",
+    "fault": FRONT + " ! jsonlparse ! imagefetch ! fault PROPS ! batch size=4 ! appsink",
     "appsink": FRONT + " ! jsonlparse ! batch size=4 ! appsink PROPS",
     "fakesrc": "fakesrc num-buffers=20 PROPS ! appsink",
     "tee": FRONT + " ! jsonlparse ! batch size=4 ! tee name=t PROPS ! appsink t. ! fakesink",
@@ -36,13 +37,14 @@ CHAINS = {
 }
 # the same elements where other modes count
 MORE = {"batch": ["mode=padded", "mode=packed", "mode=packed pack-window=8 max-tokens=400"], "tokenize": ["max-length=60"], "resize": ["min-pixels=1024 max-pixels=16384"],
-        "filesrc": ["shuffle=window block-bytes=300 window-blocks=2", "shuffle=full"], "fakesrc": []}
+        "filesrc": ["shuffle=window block-bytes=300 window-blocks=2", "shuffle=full"], "fakesrc": [], "fault": ["seed=3 error-rate=0.3 corrupt-rate=0.3"]}
 # not driven here: they need a server, a program or a file to write; the properties of sinks change nothing that is delivered
-ELSEWHERE = {"s3src", "appsrc", "fakesink", "filesink", "npysink", "trainsim"}
+ELSEWHERE = {"deadlettersrc", "s3src", "appsrc", "fakesink", "filesink", "npysink", "trainsim"}
 # where texts are no free choice; none: not tried
 TEXTS = {"keep": ["extra"], "media-base": ["FOLDER/images"], "max-errors": ["3", "50%"], "on-error": ["skip", "fail"]}
 # they end the run, or wait, on purpose
-UNTRIED = {("filesrc", "location"), ("tokenize", "tokenizer"), ("identity", "sleep"), ("fakesrc", "rate"), ("fakesrc", "delay")}
+UNTRIED = {("filesrc", "location"), ("tokenize", "tokenizer"), ("identity", "sleep"), ("fakesrc", "rate"), ("fakesrc", "delay"),
+           ("fault", "fatal-rate"), ("fault", "stall-rate"), ("fault", "delay-rate")}
 
 
 def inspect(*args):
