@@ -10,6 +10,8 @@ static const struct {
                 { "throttled", G_STRUCT_OFFSET (HrHttpCounts, throttled) },
                 { "halved", G_STRUCT_OFFSET (HrHttpCounts, halved) },
                 { "request_limit", G_STRUCT_OFFSET (HrHttpCounts, limit) },
+                { "verified", G_STRUCT_OFFSET (HrHttpCounts, verified) },
+                { "corrupt", G_STRUCT_OFFSET (HrHttpCounts, corrupt) },
                 { "hedged", G_STRUCT_OFFSET (HrHttpCounts, hedged) },
                 { "hedge_won", G_STRUCT_OFFSET (HrHttpCounts, hedge_won) } };
 

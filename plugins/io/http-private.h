@@ -36,6 +36,9 @@ struct _HrHttpTransfer {
   gboolean hedged;     /* it has had its second one, or gets none */
   gboolean late;       /* it waits for a place for its second one */
   gboolean has_answer; /* request->response is that of lead */
+  gboolean had_etag;   /* the question, before an answer … */
+  gint64 had_size;     /* … and its size, or -1 */
+  HrBodySum *sum;      /* (nullable): of the bytes received so far */
   GSequenceIter *place;
   guint index; /* in the client's list, RUNNING and WAITING */
   gint64 due;  /* WAITING: when it may run again */

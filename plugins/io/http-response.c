@@ -3,6 +3,8 @@
 #include "hr-error.h"
 #include <string.h>
 
+#define SUM_PREFIX "x-amz-checksum-"
+
 void
 hr_http_response_init (HrHttpResponse *response)
 {
@@ -21,6 +23,8 @@ hr_http_response_clear (HrHttpResponse *response)
   g_free (response->location);
   g_free (response->date);
   g_free (response->region);
+  for (guint i = 0; i < HR_HTTP_N_SUMS; i++)
+    g_free (response->sums[i]);
   hr_http_response_init (response);
 }
 
@@ -81,6 +85,23 @@ set_content_length (HrHttpResponse *response, const char *value)
   response->content_length = length;
 }
 
+/* @name: behind "x-amz-checksum-" */
+static void
+set_sum (HrHttpResponse *response, const char *name, const char *value)
+{
+  static const char *const names[HR_HTTP_N_SUMS] = {
+    [HR_HTTP_SUM_CRC64NVME] = "crc64nvme", [HR_HTTP_SUM_CRC32C] = "crc32c",
+    [HR_HTTP_SUM_CRC32] = "crc32",         [HR_HTTP_SUM_SHA1] = "sha1",
+    [HR_HTTP_SUM_SHA256] = "sha256",
+  };
+
+  if (g_ascii_strcasecmp (name, "type") == 0)
+    response->sums_of_parts = g_ascii_strcasecmp (value, "COMPOSITE") == 0;
+  for (guint i = 0; i < HR_HTTP_N_SUMS; i++)
+    if (g_ascii_strcasecmp (name, names[i]) == 0)
+      set_string (&response->sums[i], value);
+}
+
 static void
 set_header (HrHttpResponse *response, const char *name, const char *value)
 {
@@ -104,6 +125,8 @@ set_header (HrHttpResponse *response, const char *name, const char *value)
     set_string (&response->date, value);
   else if (g_ascii_strcasecmp (name, "x-amz-bucket-region") == 0)
     set_string (&response->region, value);
+  else if (g_ascii_strncasecmp (name, SUM_PREFIX, strlen (SUM_PREFIX)) == 0)
+    set_sum (response, name + strlen (SUM_PREFIX), value);
 }
 
 void
@@ -130,6 +153,14 @@ gint64
 hr_http_response_body_length (const HrHttpResponse *response)
 {
   return response->chunked ? -1 : response->content_length;
+}
+
+gboolean
+hr_http_response_is_whole (const HrHttpResponse *response)
+{
+  if (response->range_first < 0)
+    return response->status == 200;
+  return response->range_first == 0 && response->range_last + 1 == response->range_total;
 }
 
 static gboolean

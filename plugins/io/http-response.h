@@ -4,6 +4,16 @@
 
 G_BEGIN_DECLS
 
+/* checksums that S3 gives of an object, the quickest to compute first */
+typedef enum {
+  HR_HTTP_SUM_CRC64NVME,
+  HR_HTTP_SUM_CRC32C,
+  HR_HTTP_SUM_CRC32,
+  HR_HTTP_SUM_SHA1,
+  HR_HTTP_SUM_SHA256,
+  HR_HTTP_N_SUMS
+} HrHttpSum;
+
 /* numbers are -1 and strings NULL where the answer does not say */
 typedef struct {
   guint status;
@@ -19,7 +29,9 @@ typedef struct {
   char *retry_after;
   char *location;
   char *date;
-  char *region; /* x-amz-bucket-region */
+  char *region;               /* x-amz-bucket-region */
+  char *sums[HR_HTTP_N_SUMS]; /* x-amz-checksum-crc32 and so on, in base64 */
+  gboolean sums_of_parts;     /* … of the checksums of the parts it was uploaded in */
 } HrHttpResponse;
 
 void hr_http_response_init (HrHttpResponse *response);
@@ -46,6 +58,8 @@ typedef struct {
  */
 gboolean hr_http_response_check (const HrHttpResponse *response, const HrHttpQuestion *question,
                                  GError **error);
+/* the body is the whole object, whatever was asked for */
+gboolean hr_http_response_is_whole (const HrHttpResponse *response);
 /* bytes the body must have, -1 unknown */
 gint64 hr_http_response_body_length (const HrHttpResponse *response);
 

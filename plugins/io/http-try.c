@@ -172,6 +172,20 @@ hr_http_try_answer (Try *attempt)
   transfer->has_answer = TRUE;
 }
 
+/* the checksum of the whole; a later try goes on with it as with the body */
+static void
+begin_sum (Try *attempt)
+{
+  Transfer *transfer = attempt->transfer;
+  HrHttpRequest *request = transfer->request;
+
+  if (attempt->asked > 0)
+    return;
+  g_clear_pointer (&transfer->sum, hr_body_sum_free);
+  if (hr_http_response_is_whole (&request->response))
+    transfer->sum = hr_body_sum_new (&request->response, request->verify);
+}
+
 /* the head is complete: does it fit what was asked? Then this is the answer */
 static gboolean
 check_head (Try *attempt)
@@ -186,6 +200,7 @@ check_head (Try *attempt)
   hr_http_hedge_decide (attempt);
   hr_http_try_answer (attempt);
   note_identity (attempt);
+  begin_sum (attempt);
   attempt->checked = TRUE;
   return TRUE;
 }
@@ -238,6 +253,8 @@ on_body (char *bytes, size_t size, size_t n, void *data)
   }
   memcpy (request->body->data + request->received, bytes, size);
   request->received += size;
+  if (transfer->sum)
+    hr_body_sum_add (transfer->sum, (const guint8 *)bytes, size);
   transfer->http->counts.bytes += size;
   return size;
 }
@@ -469,6 +486,17 @@ hr_http_try_free (Try *attempt)
   g_free (attempt);
 }
 
+/* of a request that was sent: what came is no HTTP, perhaps the end of a body before it that was
+ * longer than it was said to be */
+static gboolean
+is_garbage (const Try *attempt)
+{
+  long bytes = 0;
+
+  curl_easy_getinfo (attempt->easy, CURLINFO_REQUEST_SIZE, &bytes);
+  return bytes > 0 && !attempt->transfer->request->follow;
+}
+
 /* why curl ended it; NULL if the answer is complete */
 static GError *
 get_fault (Try *attempt, CURLcode code, HrRetry *retry)
@@ -489,6 +517,11 @@ get_fault (Try *attempt, CURLcode code, HrRetry *retry)
     *retry = HR_RETRY_NO;
     request->barred = TRUE;
     return g_steal_pointer (&attempt->barred);
+  }
+  if (code == CURLE_UNSUPPORTED_PROTOCOL && is_garbage (attempt)) {
+    *retry = HR_RETRY_SOON;
+    return g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, "the answer is no HTTP (%s)",
+                        words);
   }
   *retry = hr_retry_for_curl (code);
   switch (code) {
@@ -523,6 +556,29 @@ hr_http_judge_status (HrHttpRequest *request, GError **error)
   return hr_retry_for_status (status);
 }
 
+static GError *
+check_sum (Try *attempt, HrRetry *retry)
+{
+  Transfer *transfer = attempt->transfer;
+  HrHttpRequest *request = transfer->request;
+  HrHttpCounts *counts = &transfer->http->counts;
+  GError *error = NULL;
+
+  if (!transfer->sum || !is_success (attempt))
+    return NULL;
+  if (hr_body_sum_check (transfer->sum, &error)) {
+    counts->verified++;
+    return NULL;
+  }
+  counts->corrupt++;
+  /* which of its bytes are wrong is not known, nor what else of this answer */
+  request->received = 0;
+  hr_http_request_set_identity (request, transfer->had_etag ? request->question.etag : NULL,
+                                transfer->had_size);
+  *retry = HR_RETRY_SOON;
+  return error;
+}
+
 GError *
 hr_http_try_judge (Try *attempt, int code, HrRetry *retry)
 {
@@ -539,6 +595,8 @@ hr_http_try_judge (Try *attempt, int code, HrRetry *retry)
   /* an empty body has called no callback of ours */
   if (!error && is_success (attempt) && !request->head && !check_head (attempt))
     error = get_fault (attempt, CURLE_OK, retry);
+  if (!error)
+    error = check_sum (attempt, retry);
   if (error || (request->known_etag && request->response.status == 304))
     return error;
   *retry =

@@ -84,7 +84,10 @@ hr_http_submit (HrHttp *http, HrHttpRequest *request)
 
   transfer->http = http;
   transfer->request = request;
+  transfer->had_etag = request->question.etag != NULL;
+  transfer->had_size = request->question.size;
   request->transfer = transfer;
+  request->verify = http->options.verify;
   g_hash_table_add (http->transfers, transfer);
   enqueue (transfer);
 }
@@ -135,6 +138,7 @@ hr_http_transfer_free (Transfer *transfer)
   g_hash_table_remove (transfer->http->transfers, transfer);
   g_ptr_array_remove_fast (transfer->http->broken, transfer);
   g_clear_pointer (&transfer->endpoint, hr_endpoint_release);
+  g_clear_pointer (&transfer->sum, hr_body_sum_free);
   g_free (transfer->first_cause);
   g_free (transfer->last_cause);
   hr_http_request_free (transfer->request);

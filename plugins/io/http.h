@@ -1,6 +1,7 @@
 /* http.h: many HTTP transfers on one thread */
 #pragma once
 #include "address-guard.h"
+#include "body-sum.h"
 #include "http-response.h"
 #include "hr-memory.h"
 #include "retry.h"
@@ -26,12 +27,14 @@ typedef struct {
   gint64 progress_timeout;   /* without any byte */
   guint max_tries;
   HrRetryTimes retry;
-  gboolean hedge; /* send a second request for one whose answer is late */
+  gboolean hedge;  /* send a second request for one whose answer is late */
+  HrVerify verify; /* checksums of whole objects */
 } HrHttpOptions;
 
 #define HR_HTTP_OPTIONS                                                                            \
   ((HrHttpOptions){ 64, 10 * G_GINT64_CONSTANT (1000000000), 30 * G_GINT64_CONSTANT (1000000000),  \
-                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES, TRUE })
+                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES, TRUE,                  \
+                    HR_VERIFY_AUTO })
 
 typedef enum {
   HR_HTTP_READY, /* request->body has the room */
@@ -93,6 +96,8 @@ struct _HrHttpRequest {
   GDestroyNotify protocol_free;
   gpointer user_data; /* room's and done's */
 
+  HrVerify verify; /* the client's, from hr_http_submit() on */
+
   /* the answer */
   HrHttpResponse response; /* of the last try */
   HrMemory *body;
@@ -114,6 +119,8 @@ typedef struct {
   guint64 throttled;
   guint64 hedged;    /* requests that were sent a second time, because an answer was late … */
   guint64 hedge_won; /* … and were answered sooner */
+  guint64 verified;  /* bodies whose checksum was right … */
+  guint64 corrupt;   /* … and wrong */
   guint64 halved;    /* times the server's limit of requests at once was halved */
   guint64 limit;     /* of requests at once, of the server that last asked for less; 0: none */
   guint64 bytes;

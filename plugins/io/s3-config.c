@@ -253,12 +253,30 @@ get_state (HrS3Config *config)
          + (config->credentials ? hr_s3_credentials_get_state (config->credentials) : 0);
 }
 
+/* "X-Amz-Name: value" as it is signed */
+static char **
+list_amz (const GPtrArray *headers)
+{
+  g_autoptr (GStrvBuilder) lines = g_strv_builder_new ();
+
+  for (guint i = 0; i < headers->len; i++) {
+    g_auto (GStrv) parts = g_strsplit (headers->pdata[i], ":", 2);
+    g_autofree char *name = g_ascii_strdown (parts[0], -1), *line = NULL;
+
+    if (!g_str_has_prefix (name, "x-amz-"))
+      continue;
+    line = g_strconcat (name, ":", g_strstrip (parts[1]), NULL);
+    g_strv_builder_add (lines, line);
+  }
+  return g_strv_builder_end (lines);
+}
+
 static void
 sign (HrS3Config *config, const HrS3Keys *keys, const char *method, const char *bucket,
       const HrS3Place *place, const char *query, gint64 skew, GPtrArray *headers)
 {
-  static const char *const payer[] = { "x-amz-request-payer:requester", NULL };
   g_autofree char *region = hr_s3_config_get_region (config, bucket);
+  g_auto (GStrv) amz = NULL;
   HrSigv4Request request = { .access_key = keys->access_key,
                              .secret_key = keys->secret_key,
                              .session_token = keys->session_token,
@@ -268,13 +286,14 @@ sign (HrS3Config *config, const HrS3Keys *keys, const char *method, const char *
                              .host = place->host,
                              .path = place->path,
                              .query = query,
-                             .headers = config->requester_pays ? payer : NULL,
                              .payload_hash = HR_SIGV4_EMPTY,
                              .sign_payload_hash = TRUE,
                              .time = g_get_real_time () / G_USEC_PER_SEC + skew };
 
   if (config->requester_pays)
     g_ptr_array_add (headers, g_strdup ("X-Amz-Request-Payer: requester"));
+  amz = list_amz (headers);
+  request.headers = (const char *const *)amz;
   hr_sigv4_sign (config->keys, &request, headers, NULL);
 }
 

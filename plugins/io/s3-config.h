@@ -58,6 +58,7 @@ void hr_s3_place_clear (HrS3Place *place);
 
 /**
  * hr_s3_config_sign:
+ * @headers: may hold "x-amz-…: value" lines, which are signed with the rest
  * @state: (out): that of the configuration, for the three functions below
  * @error: why there are no keys to sign with
  *

@@ -16,10 +16,14 @@
   gint64 connect_timeout;                                                                          \
   gint64 first_byte_timeout;                                                                       \
   gint64 progress_timeout;                                                                         \
-  gboolean hedge;
+  gboolean hedge;                                                                                  \
+  gint verify;
 
 /* of HrS3Addressing, in its order */
 #define HR_S3_ADDRESSINGS ((const char *const[]){ "auto", "path", "virtual", NULL })
+
+/* of HrVerify, in its order */
+#define HR_S3_VERIFIES ((const char *const[]){ "auto", "none", "md5", NULL })
 
 /* in its table */
 #define HR_S3_PROPS(T)                                                                             \
@@ -51,7 +55,13 @@
                         "Longest time without a byte while an answer comes"),                      \
       HR_PROP_BOOL (T, hedge, TRUE,                                                                \
                     "Send a request a second time when its answer is later than 95 of 100 are; "   \
-                    "at most one in twenty, and none while the server asks for less")
+                    "at most one in twenty, and none while the server asks for less"),             \
+      HR_PROP_ENUM (                                                                               \
+          T, verify, HR_S3_VERIFIES, HR_VERIFY_AUTO,                                               \
+          "Check objects that are fetched whole: auto: by the checksum that the server gives "     \
+          "(CRC64NVME, CRC32C, CRC32, SHA1, SHA256); md5: if it gives none, by the MD5 that the "  \
+          "ETag of an object is which was neither uploaded in parts nor encrypted with a key of "  \
+          "the owner's; none: not at all")
 
 #define HR_S3_SETTINGS(self)                                                                       \
   ((HrS3Settings){ (self)->endpoint, (self)->region, (self)->profile, (self)->no_sign_request,     \
@@ -64,4 +74,5 @@
                     .progress_timeout = (self)->progress_timeout,                                  \
                     .max_tries = (self)->tries,                                                    \
                     .retry = HR_RETRY_TIMES,                                                       \
-                    .hedge = (self)->hedge })
+                    .hedge = (self)->hedge,                                                        \
+                    .verify = (HrVerify)(self)->verify })

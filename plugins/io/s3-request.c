@@ -43,6 +43,8 @@ prepare (HrHttpRequest *request, GPtrArray *headers, GError **error)
   g_auto (HrS3Place) place = { 0 };
 
   hr_s3_config_locate (call->config, call->bucket, call->key, call->query, &place);
+  if (request->verify != HR_VERIFY_NONE && !request->head && !call->is_list)
+    g_ptr_array_add (headers, g_strdup ("x-amz-checksum-mode: ENABLED"));
   if (!hr_s3_config_sign (call->config, request->head ? "HEAD" : "GET", call->bucket, &place,
                           call->query, headers, &call->state, error))
     return FALSE;
