@@ -9,7 +9,7 @@ hr_link_get_step (HrLink *link, const HrBuffer *buffer, gint64 ticket)
 
   if (hr_wrong (HR_WRONG_NUMBER_ORDER) || link->raw || run->packer > 0)
     return ticket;
-  return hr_steps_get_end (run->pipeline->steps, buffer->sample);
+  return hr_steps_get_begin (run->pipeline->steps, buffer->sample);
 }
 
 /* of a sample with members: the costliest's */

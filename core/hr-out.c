@@ -157,7 +157,7 @@ hr_out_take_permit (HrOut *out)
   if (!needs_permit (run) || out->has_permit)
     return;
   if (pipeline->weighs) {
-    waiter.step = hr_steps_get_end (pipeline->steps, out->sample);
+    waiter.step = hr_steps_get_begin (pipeline->steps, out->sample);
     waiter.cost = run->packer > 0 ? 0 : out->cost; /* rows of one block: as they stand */
   }
   hr_cond_init (&granted);

@@ -23,6 +23,7 @@ typedef enum {
   HR_WRONG_ROWS_ARE_GROUPS,    /* behind a packer, steps are counted as if they were groups */
   HR_WRONG_EMPTY_BLOCK,        /* a block that makes no row releases nothing */
   HR_WRONG_BLOCK_OF_ROWS,      /* all rows of the block in hand are granted over the budget */
+  HR_WRONG_OPEN_BLOCKS,        /* blocks that have no size stay open: nobody tells where they end */
   /* docs/resume.md; not for the stress, but for hr-verify */
   HR_WRONG_CURSOR,    /* a checkpoint stands one step too early */
   HR_WRONG_SURVIVORS, /* a checkpoint counts the samples that are left: a hole shifts it */

@@ -197,7 +197,7 @@ hr_steps_end_block (HrSteps *steps, gint64 end)
   for (guint i = 0; i < steps->packers->len; i++) {
     Packer *packer = g_ptr_array_index (steps->packers, i);
 
-    if (packer->ends != NULL)
+    if (packer->ends != NULL && !hr_wrong (HR_WRONG_OPEN_BLOCKS))
       g_array_append_val (packer->ends, end);
   }
   steps->in_hand = compute_in_hand (steps);
@@ -351,15 +351,15 @@ hr_steps_wake (HrSteps *steps)
   hr_mutex_unlock (&steps->lock);
 }
 
-/* the end of the block that the sample is of */
+/* where the block begins that the sample is of */
 static gint64
-get_block_end (HrSteps *steps, const Packer *packer, gint64 sample)
+get_block_begin (HrSteps *steps, const Packer *packer, gint64 sample)
 {
-  gint64 end = G_MAXINT64;
+  gint64 begin = 0;
   guint low = 0, high;
 
   if (packer->ends == NULL)
-    return (sample / packer->block + 1) * packer->block;
+    return sample / packer->block * packer->block;
   hr_mutex_lock (&steps->leaf);
   for (high = packer->ends->len; low < high;) {
     guint middle = (low + high) / 2;
@@ -369,17 +369,18 @@ get_block_end (HrSteps *steps, const Packer *packer, gint64 sample)
     else
       low = middle + 1;
   }
-  if (low < packer->ends->len)
-    end = g_array_index (packer->ends, gint64, low);
+  if (low > 0)
+    begin = g_array_index (packer->ends, gint64, low - 1);
   hr_mutex_unlock (&steps->leaf);
-  return end;
+  return begin;
 }
 
-/* What is in hand ends at a multiple of some sink's group or block, always. */
+/* What is in hand ends at a multiple of some sink's group or block, always. Where one begins is
+ * known as soon as there is a sample of it, where it ends perhaps not. */
 gint64
-hr_steps_get_end (HrSteps *steps, gint64 sample)
+hr_steps_get_begin (HrSteps *steps, gint64 sample)
 {
-  gint64 end = G_MAXINT64;
+  gint64 begin = 0;
 
   if (hr_wrong (HR_WRONG_HEAVY_ANYWHERE))
     return 0;
@@ -387,10 +388,10 @@ hr_steps_get_end (HrSteps *steps, gint64 sample)
     const Sink *sink = &g_array_index (steps->sinks, Sink, i);
     gint64 size = sink->group;
 
-    end = MIN (end, sink->packer != NULL ? get_block_end (steps, sink->packer, sample)
-                                         : (sample / size + 1) * size);
+    begin = MAX (begin, sink->packer != NULL ? get_block_begin (steps, sink->packer, sample)
+                                             : sample / size * size);
   }
-  return end;
+  return begin;
 }
 
 /* the number of buffers below @number that have left */

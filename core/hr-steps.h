@@ -56,10 +56,9 @@ gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *close
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 
-/* The first sample that comes into hand later than @sample: those below it and @sample come
- * together. Where sinks have steps of different size their least common pieces count. Locks at most
- * a leaf. */
-gint64 hr_steps_get_end (HrSteps *steps, gint64 sample);
+/* The first of the samples that come into hand together with @sample. Where sinks have steps of
+ * different size their least common pieces count. Locks at most a leaf. */
+gint64 hr_steps_get_begin (HrSteps *steps, gint64 sample);
 
 /* TRUE: a sample of the step in hand, or behind a packer its row. For the gate: locks only a leaf
  */

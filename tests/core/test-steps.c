@@ -275,13 +275,13 @@ test_marked_blocks (void)
   hr_steps_mark_blocks (steps);
   hr_steps_set_packer (steps, sink, packer);
   g_assert_true (hr_steps_may_release (steps, 1000)); /* whose end is not told, it is open */
-  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, G_MAXINT64);
+  g_assert_cmpint (hr_steps_get_begin (steps, 7), ==, 0);
   hr_steps_end_block (steps, 3);
   g_assert_true (hr_steps_may_release (steps, 2));
   g_assert_false (hr_steps_may_release (steps, 3)); /* one ahead, before anybody asks */
-  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 3);
-  g_assert_cmpint (hr_steps_get_end (steps, 2), ==, 3);
-  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, G_MAXINT64);
+  g_assert_cmpint (hr_steps_get_begin (steps, 0), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 2), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 4), ==, 3); /* though it is open */
   g_assert_true (hr_steps_in_hand (steps, 2, 0));
   g_assert_false (hr_steps_in_hand (steps, 3, 0));
   hr_steps_ask (steps, sink, 0);
@@ -289,7 +289,8 @@ test_marked_blocks (void)
   hr_steps_end_block (steps, 5);
   g_assert_true (hr_steps_may_release (steps, 4));
   g_assert_false (hr_steps_may_release (steps, 5));
-  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, 5);
+  g_assert_cmpint (hr_steps_get_begin (steps, 4), ==, 3);
+  g_assert_cmpint (hr_steps_get_begin (steps, 5), ==, 5);
   hr_steps_packed (steps, packer, 1);
   g_assert_false (hr_steps_may_release (steps, 5)); /* made is not taken */
   g_assert_true (hr_steps_in_hand (steps, 0, rows));
@@ -305,30 +306,31 @@ test_marked_blocks (void)
 
 /* samples that come into hand together: pieces of the sinks' steps, a packer's blocks */
 static void
-test_end (void)
+test_begin (void)
 {
   HrSteps *steps = hr_steps_new ();
   guint packer;
 
   hr_steps_add_sink (steps, 6, TRUE, 1);
   hr_steps_add_sink (steps, 4, TRUE, 1);
-  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 4);
-  g_assert_cmpint (hr_steps_get_end (steps, 3), ==, 4);
-  g_assert_cmpint (hr_steps_get_end (steps, 4), ==, 6);
-  g_assert_cmpint (hr_steps_get_end (steps, 5), ==, 6);
-  g_assert_cmpint (hr_steps_get_end (steps, 6), ==, 8);
-  g_assert_cmpint (hr_steps_get_end (steps, 8), ==, 12);
+  g_assert_cmpint (hr_steps_get_begin (steps, 0), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 3), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 4), ==, 4);
+  g_assert_cmpint (hr_steps_get_begin (steps, 5), ==, 4);
+  g_assert_cmpint (hr_steps_get_begin (steps, 7), ==, 6);
+  g_assert_cmpint (hr_steps_get_begin (steps, 11), ==, 8);
+  g_assert_cmpint (hr_steps_get_begin (steps, 12), ==, 12);
   hr_steps_free (steps);
 
   steps = hr_steps_new ();
   packer = hr_steps_add_packer (steps, 512);
   hr_steps_set_packer (steps, hr_steps_add_sink (steps, 1, TRUE, 1), packer);
-  g_assert_cmpint (hr_steps_get_end (steps, 0), ==, 512);
-  g_assert_cmpint (hr_steps_get_end (steps, 511), ==, 512);
-  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  g_assert_cmpint (hr_steps_get_begin (steps, 0), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 511), ==, 0);
+  g_assert_cmpint (hr_steps_get_begin (steps, 512), ==, 512);
   /* however many rows the blocks make */
   hr_steps_packed (steps, packer, 7);
-  g_assert_cmpint (hr_steps_get_end (steps, 512), ==, 1024);
+  g_assert_cmpint (hr_steps_get_begin (steps, 512), ==, 512);
   hr_steps_free (steps);
 }
 
@@ -345,7 +347,7 @@ main (int argc, char **argv)
   g_test_add_func ("/steps/packer", test_packer);
   g_test_add_func ("/steps/packer-ahead", test_packer_ahead);
   g_test_add_func ("/steps/marked-blocks", test_marked_blocks);
-  g_test_add_func ("/steps/end", test_end);
+  g_test_add_func ("/steps/begin", test_begin);
   g_test_add_func ("/steps/wait", test_wait);
   return g_test_run ();
 }

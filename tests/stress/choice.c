@@ -50,6 +50,8 @@ is_same_step (const Node *node, gint64 a, gint64 b)
 
   if (node->packer != NULL) /* each row is a step */
     return a == b;
+  if (run->marked != NULL)
+    return stress_row_of (run, a) == stress_row_of (run, b);
   for (int i = 0; i < run->n_sinks; i++)
     same = same && a / run->groups[i] == b / run->groups[i];
   return same;

@@ -82,6 +82,8 @@ typedef struct {
   GString *text;
   /* a tee and an unordered element exclude each other, wherever they are */
   gboolean may_tee, may_mix;
+  gboolean
+      plain; /* so far blocks of one source or mix, and all in their order: rows can be numbered */
 } Maker;
 
 static int
@@ -119,8 +121,10 @@ add_pool (Maker *maker, char kind)
     g_string_append_c (maker->text, 'l');
   if (kind == 'P' && one_in (maker, 8))
     g_string_append_c (maker->text, 'd');
-  if (maker->may_mix && one_in (maker, 4))
+  if (maker->may_mix && one_in (maker, 4)) {
     g_string_append_c (maker->text, 'u');
+    maker->plain = FALSE;
+  }
   if (one_in (maker, 2))
     g_string_append_c (maker->text, 'c');
   if (one_in (maker, 3))
@@ -136,8 +140,10 @@ add_async (Maker *maker)
                           one_in (maker, 3) ? from_to (maker, 1, 64) : from_to (maker, 1, 6));
   if (!one_in (maker, 4))
     g_string_append_c (maker->text, 'g');
-  if (maker->may_mix && one_in (maker, 4))
+  if (maker->may_mix && one_in (maker, 4)) {
     g_string_append_c (maker->text, 'u');
+    maker->plain = FALSE;
+  }
   if (one_in (maker, 2))
     g_string_append_printf (maker->text, "w%d",
                             one_in (maker, 3) ? from_to (maker, 1, 3) : from_to (maker, 1, 100));
@@ -173,6 +179,7 @@ add_elements (Maker *maker, int most, int tees, gboolean lists)
     } else if (kind < 8) {
       add_async (maker);
     } else {
+      maker->plain = FALSE;
       g_string_append (maker->text, "( ");
       add_elements (maker, 2, tees - 1, lists);
       g_string_append (maker->text, "| ");
@@ -191,16 +198,35 @@ add_source (Maker *maker)
     g_string_append_printf (maker->text, "X%d%s ", from_to (maker, 1, 4),
                             one_in (maker, 2) ? "l" : "");
   } else {
+    maker->plain = FALSE;
     g_string_append_printf (maker->text, "S%s%s%s ", one_in (maker, 4) ? "g" : "",
                             one_in (maker, 6) ? "s" : "", one_in (maker, 2) ? "l" : "");
   }
 }
 
 static void
+add_mix (Maker *maker)
+{
+  for (int n = from_to (maker, 1, 4), i = 0; i < n; i++) {
+    g_string_append_printf (maker->text, "%s R%d%s", i == 0 ? "<" : "|", from_to (maker, 1, 12),
+                            one_in (maker, 2) ? "g" : "");
+    g_string_append_printf (maker->text, "n%d", from_to (maker, 1, 40));
+    add_bounds (maker);
+    g_string_append_c (maker->text, ' ');
+  }
+  g_string_append_printf (maker->text, "> X%d%s ", from_to (maker, 1, 4),
+                          one_in (maker, 2) ? "l" : "");
+}
+
+static void
 add_sources (Maker *maker)
 {
+  maker->plain = TRUE;
   if (one_in (maker, 12)) {
+    maker->plain = FALSE;
     g_string_append (maker->text, "U ");
+  } else if (one_in (maker, 6)) {
+    add_mix (maker);
   } else if (one_in (maker, 8)) {
     char mode = "cnz"[from_to (maker, 0, 2)];
     gboolean may_mix = maker->may_mix;
@@ -214,6 +240,7 @@ add_sources (Maker *maker)
     add_elements (maker, 1, 0, TRUE);
     g_string_append_printf (maker->text, "]%c ", mode);
     maker->may_mix = may_mix;
+    maker->plain = FALSE;
   } else {
     add_source (maker);
   }
@@ -226,8 +253,9 @@ add_end (Maker *maker, int batches, int most)
   gboolean may_mix = maker->may_mix, rows = batches == 1 && one_in (maker, 3);
 
   if (rows) { /* behind them, no join and nothing unordered */
-    g_string_append_printf (maker->text, "G%d%s%s ", from_to (maker, 1, most + 4),
-                            one_in (maker, 2) ? "g" : "", one_in (maker, 3) ? "d" : "");
+    g_string_append_printf (maker->text, "G%d%s%s%s ", from_to (maker, 1, most + 4),
+                            one_in (maker, 2) ? "g" : "", one_in (maker, 3) ? "d" : "",
+                            maker->plain && one_in (maker, 2) ? "m" : "");
     maker->may_mix = FALSE;
   } else if (batches > 0) {
     g_string_append_printf (maker->text, "B%d ", from_to (maker, 1, most));
@@ -252,6 +280,7 @@ make_graph (Maker *maker, Config *config)
   maker->may_mix = !maker->may_tee;
   add_sources (maker);
   add_elements (maker, 3, maker->may_tee ? 2 : 0, TRUE);
+  maker->plain = maker->plain && !two_sinks;
   if (two_sinks) {
     for (int i = 0; i < 2; i++) {
       g_string_append (maker->text, i == 0 ? "{ " : "| ");

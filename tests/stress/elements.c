@@ -63,25 +63,19 @@ raw_create (gconstpointer self, gpointer worker, HrOut *out, GError **error)
   Node *node = node_of (self);
   SourceState *state = worker;
   gint64 count = 1 + (gint64)(stress_hash (node, state->next, 8) % (guint64)MAX (node->arg, 1));
-  gint64 range[2];
   HrMemory *memory;
-  HrBuffer *buffer;
+  gsize size;
 
   count = MIN (count, node->n - state->next);
   if (count == 0)
     return HR_FLOW_END;
   g_atomic_int_inc (&stress_progress);
-  memory = node->reserves ? hr_out_alloc (out, "block", sizeof range, error)
-                          : hr_memory_new (sizeof range);
+  size = (gsize)count * sizeof (gint64);
+  memory = node->reserves ? hr_out_alloc (out, "block", size, error) : hr_memory_new (size);
   if (memory == NULL)
     return HR_FLOW_ERROR;
-  range[0] = state->next;
-  range[1] = count;
+  hr_out_push (out, stress_block (node, state->next, (guint)count, memory));
   state->next += count;
-  memcpy (memory->data, range, sizeof range);
-  buffer = hr_buffer_new ();
-  hr_buffer_set_tensor (buffer, "block", hr_tensor_new_bytes (memory));
-  hr_out_push (out, buffer);
   return HR_FLOW_MORE;
 }
 
@@ -321,7 +315,9 @@ stress_def (const Node *node)
   case 'S':
     return node->light ? &light_source_def : &source_def;
   case 'R':
-    return &raw_def;
+    return node->mixed ? &stress_member_def : &raw_def;
+  case 'M':
+    return &stress_mix_def;
   case 'U':
     return &pushed_def;
   case 'X':

@@ -54,7 +54,7 @@ number (Parser *parser)
 static void
 parse_flags (Parser *parser, Node *node)
 {
-  while (*parser->text != '\0' && strchr (" |)]}", *parser->text) == NULL) {
+  while (*parser->text != '\0' && strchr (" |)]}>", *parser->text) == NULL) {
     char flag = *parser->text++;
 
     switch (flag) {
@@ -75,6 +75,9 @@ parse_flags (Parser *parser, Node *node)
       break;
     case 'c':
       node->costs = TRUE;
+      break;
+    case 'm':
+      node->marked = TRUE;
       break;
     case 'x': /* exactly: one at a time, no random times */
       node->sure = TRUE;
@@ -231,6 +234,43 @@ parse_sources (Parser *parser)
   return join->element;
 }
 
+static void note_kind (Parser *parser, Node *node);
+
+/* < R | R … >: the blocks of several sources, in the order of a mix */
+static HrElement *
+parse_mix (Parser *parser)
+{
+  HrElement *members[MAX_MEMBERS];
+  guint n = 0;
+  Node *mix;
+
+  do {
+    Node *member;
+
+    skip_blanks (parser);
+    if (n == MAX_MEMBERS || *parser->text != 'R' || (member = new_node (parser, 'R')) == NULL) {
+      parser->bad = TRUE;
+      return NULL;
+    }
+    parser->text++;
+    member->arg = number (parser);
+    member->arg = MAX (member->arg, 1);
+    member->mixed = TRUE;
+    parse_flags (parser, member);
+    note_kind (parser, member);
+    members[n++] = make (member);
+    skip_blanks (parser);
+  } while (!parser->bad && *parser->text++ == '|');
+  parser->bad = parser->bad || parser->text[-1] != '>';
+  mix = parser->bad ? NULL : new_node (parser, 'M');
+  if (mix == NULL)
+    return NULL;
+  make (mix);
+  for (guint i = 0; i < n; i++)
+    hr_pipeline_link (mix->run->pipeline, members[i], mix->element);
+  return mix->element;
+}
+
 static void
 note_kind (Parser *parser, Node *node)
 {
@@ -244,6 +284,9 @@ note_kind (Parser *parser, Node *node)
   if (node->kind == 'G') {
     node->row_bytes = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
     parser->packer = node;
+    if (node->marked)
+      run->marked = node;
+    parser->bad = parser->bad || (node->marked && run->nodes[0].kind != 'R');
   }
   if (node->kind == 'B' || node->kind == 'G')
     parser->group *= (guint)MAX (node->arg, 1);
@@ -309,6 +352,9 @@ parse_chain (Parser *parser, HrElement *from)
     } else if (*parser->text == '[' && from == NULL) {
       parser->text++;
       from = parse_sources (parser);
+    } else if (*parser->text == '<' && from == NULL) {
+      parser->text++;
+      from = parse_mix (parser);
     } else {
       from = parse_element (parser, from);
     }
@@ -356,5 +402,8 @@ stress_build (Run *run, const Config *config, gboolean serial)
   run->sample_bytes = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, g_free);
   parse_chain (&parser, NULL);
   skip_blanks (&parser);
+  run->n_all = G_MAXINT64;
+  if (run->n_nodes > 0 && !run->nodes[0].mixed)
+    run->n_all = config->limit > 0 ? MIN (run->nodes[0].n, config->limit) : run->nodes[0].n;
   return !parser.bad && *parser.text == '\0' && run->n_sinks > 0;
 }

@@ -25,13 +25,16 @@ row_of (const Node *node, const State *state, const HrBuffer *sample)
 {
   guint n_rows = 1 + (guint)(stress_hash (node, state->n_blocks, SALT_ROWS) % MOST_ROWS);
 
+  if (node->marked) /* each block is one */
+    return 0;
   return (guint)(stress_hash (node, stress_get (sample).id, SALT_ROW) % n_rows);
 }
 
 static gboolean
 finish_row (Node *node, const State *state, HrBuffer *row, HrOut *out, GError **error)
 {
-  Value value = { 9, hr_buffer_get_member (row, 0)->sample };
+  gboolean empty = hr_buffer_get_n_members (row) == 0; /* a row of padding */
+  Value value = { 9, empty ? state->last : hr_buffer_get_member (row, 0)->sample };
 
   for (guint i = 0; i < hr_buffer_get_n_members (row); i++)
     value.hash = stress_mix (value.hash ^ stress_get (hr_buffer_get_member (row, i)).hash);
@@ -71,6 +74,8 @@ pack (Node *node, State *state, HrOut *out, GError **error)
     }
     hr_buffer_add_member (rows[row], sample);
   }
+  if (n_rows == 0 && node->marked)
+    rows[order[n_rows++] = 0] = hr_buffer_new ();
   for (guint i = 0; i < n_rows; i++) {
     HrBuffer *row = rows[order[i]];
 
@@ -91,7 +96,12 @@ packer_process (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, G
 {
   Node *node = node_of (self);
   State *state = worker;
+  gboolean ends = node->marked ? (in->flags & HR_BUFFER_BLOCK_END) != 0 //
+                               : state->n + 1 == node->arg;
 
+  if (node->marked && ends != stress_ends_row (node->run, in->sample))
+    stress_die ("sample %" G_GINT64_FORMAT " %s its row", in->sample,
+                ends ? "does not end" : "ends");
   state->last = in->sample;
   if (state->block == NULL)
     state->block = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_buffer_unref);
@@ -101,7 +111,8 @@ packer_process (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out, G
     hr_buffer_unref (hr_out_note_drop (out, in, NULL));
   else
     g_ptr_array_add (state->block, in);
-  return ++state->n < node->arg || pack (node, state, out, error);
+  state->n++;
+  return !ends || pack (node, state, out, error);
 }
 
 static gboolean
@@ -116,6 +127,26 @@ static void
 packer_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
 {
   g_clear_pointer (&((State *)worker)->block, g_ptr_array_unref);
+}
+
+/* what give_rows() of the core's topology does for a source that knows all lengths */
+static gboolean
+packer_start (gconstpointer self, gpointer shared G_GNUC_UNUSED, HrElement *element,
+              GError **error G_GNUC_UNUSED)
+{
+  HrPipeline *pipeline = element->pipeline;
+
+  if (!node_of (self)->marked)
+    return TRUE;
+  element->run->numbered_rows = TRUE;
+  hr_steps_mark_blocks (pipeline->steps);
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    HrElement *sink = pipeline->elements->pdata[i];
+
+    if (sink->outputs->len == 0) /* steps are counted anew */
+      hr_steps_set_packer (pipeline->steps, sink->run->sink, sink->run->packer - 1);
+  }
+  return TRUE;
 }
 
 static guint
@@ -138,6 +169,7 @@ const HrElementDef stress_packer_def = {
   .worker_size = sizeof (State),
   .light = TRUE,
   .takes_holes = TRUE,
+  .start = packer_start,
   .process = packer_process,
   .finish = packer_finish,
   .worker_stop = packer_stop,

@@ -190,7 +190,9 @@ largest_step (const Run *serial)
 
     g_hash_table_iter_init (&iter, serial->sample_bytes);
     while (g_hash_table_iter_next (&iter, &id, &bytes)) {
-      gpointer step = GSIZE_TO_POINTER ((gsize)(*(gint64 *)id / serial->groups[i]));
+      gint64 of = serial->marked != NULL ? stress_row_of (serial, *(gint64 *)id)
+                                         : *(gint64 *)id / serial->groups[i];
+      gpointer step = GSIZE_TO_POINTER ((gsize)of);
       gint64 sum = GPOINTER_TO_SIZE (g_hash_table_lookup (steps, step)) + *(gint64 *)bytes;
 
       g_hash_table_insert (steps, step, GSIZE_TO_POINTER ((gsize)sum));

@@ -76,26 +76,13 @@ watch (void *data G_GNUC_UNUSED)
   return NULL;
 }
 
-static const char *const rules[] = { "right",
-                                     "lowest-undelivered",
-                                     "lowest-unbatched",
-                                     "budget-fifo",
-                                     "permit-in-budget",
-                                     "permit-in-push",
-                                     "async-waits",
-                                     "holes-not-counted",
-                                     "close-queues-only",
-                                     "no-restamp",
-                                     "waiter-flag",
-                                     "async-window",
-                                     "prefetch-window",
-                                     "held-counts",
-                                     "heavy-anywhere",
-                                     "number-order",
-                                     "rows-are-groups",
-                                     "empty-block",
-                                     "block-of-rows",
-                                     NULL };
+static const char *const rules[] = { "right",           "lowest-undelivered", "lowest-unbatched",
+                                     "budget-fifo",     "permit-in-budget",   "permit-in-push",
+                                     "async-waits",     "holes-not-counted",  "close-queues-only",
+                                     "no-restamp",      "waiter-flag",        "async-window",
+                                     "prefetch-window", "held-counts",        "heavy-anywhere",
+                                     "number-order",    "rows-are-groups",    "empty-block",
+                                     "block-of-rows",   "open-blocks",        NULL };
 
 static gboolean
 set_rule (const char *name)

@@ -9,16 +9,20 @@
  *   K trainer         L sink that the program pulls
  *   ( a | b ) tee and join, zip      { a | b } tee into two ends
  *   [ a | b ]c two sources and a join: c concat, n any, z zip
+ *   < R | R … > members of a mix, which gives blocks as R does
  *
  * Letters behind an element: g reserves bytes, s sleeps instead of computing, l light, u unordered,
  * d drops some samples, c tells costs, w<n> window, q<n> queue-items, b<n> queue-bytes, n<n>
- * samples of a source, k<n> nobody goes on before n are at work at once, t<us> time. */
+ * samples of a source, k<n> nobody goes on before n are at work at once, t<us> time; m of a packer:
+ * behind R or <>, its rows are numbered beforehand: each sample says whether it is the last of its
+ * row, and rows have any number of samples, about <block>. */
 #pragma once
 #include "hr-pipeline-private.h"
 #include <stdio.h>
 
 #define MAX_NODES 64
 #define MAX_SINKS 4
+#define MAX_MEMBERS 8
 
 typedef struct _Run Run;
 typedef struct _Node Node;
@@ -29,7 +33,7 @@ struct _Node {
   int id;
   char kind;
   gint64 arg;
-  gboolean reserves, sleeps, light, unordered, drops, sure, costs;
+  gboolean reserves, sleeps, light, unordered, drops, sure, costs, marked, mixed;
   gint64 window, items, bytes, n, together, time, warm_up;
   gint64 first_id;      /* of a source: its samples have their own numbers */
   gboolean behind;      /* … a prefetchqueue */
@@ -81,6 +85,8 @@ struct _Run {
   int n_nodes;
   int n_sinks;
   Node *pulled, *pushed;
+  gint64 n_all; /* atomic: samples of all, as soon as the last one is made; before that, more */
+  Node *marked; /* a packer whose rows are numbered beforehand; NULL: none */
   gboolean any_order;    /* an unordered element or a join any */
   gboolean many_sources; /* numbers of samples differ from the sources' own */
   gboolean raw_reserves;
@@ -122,6 +128,11 @@ gboolean stress_is_fatal (const Node *node, gint64 id);
 Value stress_get (const HrBuffer *buffer);
 void stress_set (HrBuffer *buffer, Value value);
 HrBuffer *stress_sample (const Node *node, gint64 id);
+/* of the samples from @id on, as a source of lines gives it; @memory: room for their numbers */
+HrBuffer *stress_block (const Node *node, gint64 id, guint n, HrMemory *memory);
+/* of a run with a packer that is marked: the row of a sample, and whether it is its last */
+gint64 stress_row_of (const Run *run, gint64 id);
+gboolean stress_ends_row (const Run *run, gint64 id);
 guint64 stress_digest (const HrBuffer *buffer, GArray *samples);
 void stress_compute (gint64 microseconds);
 /* microseconds that the element takes for a sample, 0 in a serial run */
@@ -131,12 +142,12 @@ void stress_note_bytes (Node *node, gint64 id, gsize bytes);
 /* a sample reaches a sink */
 void stress_record (Node *node, HrBuffer *buffer);
 
-/* elements.c, transforms.c, packer.c */
+/* elements.c, transforms.c, packer.c, mix.c */
 const HrElementDef *stress_def (const Node *node);
 const HrElementDef *stress_pool_def (const Node *node);
 const HrElementDef *stress_each_def (const Node *node);
 extern const HrElementDef stress_async_def, stress_cutter_def, stress_light_cutter_def,
-    stress_packer_def;
+    stress_packer_def, stress_member_def, stress_mix_def;
 /* of the element, as its properties make it */
 gint64 stress_window (const Node *node);
 void stress_enter (Node *node, HrOut *out);

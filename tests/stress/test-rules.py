@@ -33,6 +33,7 @@ RULES = [
     ("rows-are-groups", "deadlock", "top=S G4 K", "N=20"),
     ("empty-block", "deadlock", "top=S P1 G4 K", "N=20 fail=1000"),
     ("block-of-rows", "bytes were reserved", "top=S G40 P4gs K", "N=400 memory=1 train=2000 n=20"),
+    ("open-blocks", "bytes were reserved", "top=R6 X1l P4gs G8m Q2 P2 K", "N=200 memory=1 train=2000 n=20"),
     ("held-counts", "grants were forced", "top=S P2gs B2 Q2 K", "N=200 memory=6000 hold=1000 forced=0"),
 ]
 

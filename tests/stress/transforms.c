@@ -298,21 +298,22 @@ stress_each_def (const Node *node)
 static gboolean
 cut (Node *node, HrBuffer *in, HrOut *out, GError **error)
 {
-  gint64 range[2];
+  HrTensor *tensor = hr_buffer_get_tensor (in, "block");
+  const gint64 *ids = hr_tensor_get_data (tensor);
+  gsize n = hr_tensor_get_n_bytes (tensor) / sizeof *ids;
   gboolean ok = TRUE;
 
-  memcpy (range, hr_tensor_get_data (hr_buffer_get_tensor (in, "block")), sizeof range);
-  if (must_stop (node, range[0]))
+  if (must_stop (node, ids[0]))
     hr_pipeline_stop (node->run->pipeline);
-  for (gint64 id = range[0]; ok && id < range[0] + range[1]; id++) {
+  for (gsize i = 0; ok && i < n; i++) {
     GError *bad = NULL;
 
-    work (node, out, stress_time (node, id));
-    if (stress_fails (node, id)) {
-      hr_set_data_error (&bad, HR_DATA_ERROR_OTHER, "sample %" G_GINT64_FORMAT " is bad", id);
+    work (node, out, stress_time (node, ids[i]));
+    if (stress_fails (node, ids[i])) {
+      hr_set_data_error (&bad, HR_DATA_ERROR_OTHER, "sample %" G_GINT64_FORMAT " is bad", ids[i]);
       ok = hr_out_reject (out, NULL, NULL, bad, error);
     } else {
-      hr_out_push (out, stress_sample (node, id));
+      hr_out_push (out, stress_sample (node, ids[i]));
     }
   }
   hr_buffer_unref (in);

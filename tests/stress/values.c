@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { SALT_SIZE = 100, SALT_FAIL, SALT_TIME, SALT_MEMBERS, SALT_START };
+enum { SALT_SIZE = 100, SALT_FAIL, SALT_TIME, SALT_MEMBERS, SALT_START, SALT_ROW_END };
 
 guint64
 stress_hash (const Node *node, gint64 id, int salt)
@@ -70,6 +70,42 @@ stress_sample (const Node *node, gint64 id)
   hr_buffer_set_list (buffer, "m", list);
   stress_set (buffer, (Value){ hash, id });
   return buffer;
+}
+
+HrBuffer *
+stress_block (const Node *node, gint64 id, guint n, HrMemory *memory)
+{
+  HrBuffer *buffer = hr_buffer_new ();
+  HrRow row = { .uri = g_ref_string_new ("stress"), .line = -1 };
+  HrRows *rows = hr_rows_new ();
+
+  for (guint i = 0; i < n; i++) {
+    ((gint64 *)(gpointer)memory->data)[i] = row.place = id + i;
+    row.row.end = stress_ends_row (node->run, id + i);
+    hr_rows_add (rows, &row);
+  }
+  g_ref_string_release (row.uri);
+  hr_buffer_set_rows (buffer, rows);
+  hr_buffer_set_tensor (buffer, "block", hr_tensor_new_bytes (memory));
+  return buffer;
+}
+
+gboolean
+stress_ends_row (const Run *run, gint64 id)
+{
+  return run->marked != NULL
+         && (id == __atomic_load_n (&run->n_all, __ATOMIC_ACQUIRE) - 1
+             || stress_hash (run->marked, id, SALT_ROW_END) % (guint64)run->marked->arg == 0);
+}
+
+gint64
+stress_row_of (const Run *run, gint64 id)
+{
+  gint64 row = 0;
+
+  for (gint64 i = 0; i < id; i++)
+    row += stress_ends_row (run, i);
+  return row;
 }
 
 static guint64
