@@ -58,6 +58,16 @@ gboolean hr_element_is_set (HrElement *element, const char *property);
  */
 void hr_element_warn (HrElement *element, const GError *why);
 /**
+ * hr_element_is_measured: (skip)
+ * @field: one that the element gives, "images"
+ *
+ * For start(), with scan=lengths: how long samples are is found out by a run of their front alone.
+ *
+ * Returns: %TRUE if this is such a run, and no element behind this one needs what @field holds: how
+ *   large it is is enough
+ */
+gboolean hr_element_is_measured (HrElement *element, const char *field);
+/**
  * hr_element_get_stop_fd: (skip)
  *
  * For start(), where there is no #HrOut yet: what waits there, for a network say, ends with

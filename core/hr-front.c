@@ -140,6 +140,27 @@ hr_front_describe (GPtrArray *front)
 
 /* ---- a pipeline of them ---- */
 
+static gboolean
+needs (const HrElementDef *def, const char *name)
+{
+  g_autoptr (GArray) fields = hr_field_specs (def->needs);
+  gboolean found = FALSE;
+
+  for (guint i = 0; i < fields->len; i++)
+    found |= g_str_equal (g_array_index (fields, HrFieldSpec, i).name, name);
+  return found;
+}
+
+gboolean
+hr_element_is_measured (HrElement *element, const char *field)
+{
+  g_return_val_if_fail (HR_IS_ELEMENT (element), FALSE);
+  for (HrElement *at = next_of (element); at != NULL; at = next_of (at))
+    if (needs (at->def, field))
+      return FALSE;
+  return element->pipeline != NULL && element->pipeline->measures;
+}
+
 static const HrElementDef lengths_sink = { .abi_size = sizeof (HrElementDef),
                                            .name = "lengths",
                                            .summary = "What the scan takes its lengths from",

@@ -2,6 +2,7 @@
  * the front of the pipeline once over all lines */
 #include "hr-lengths.h"
 #include "hr-front.h"
+#include "hr-json.h"
 #include "hr-log.h"
 
 #define BLOB "lengths"
@@ -202,6 +203,32 @@ take_samples (Scan *scan, HrPipeline *inner, GError **error)
   return FALSE;
 }
 
+/* what it read, and where its time went, is part of what the run did */
+static void
+keep_stats (const Scan *scan, HrPipeline *inner)
+{
+  HrPipeline *pipeline = scan->run->pipeline;
+  g_autofree char *stats = hr_pipeline_get_stats (inner);
+  g_autoptr (JsonNode) all = json_from_string (stats, NULL), root = NULL;
+  g_autoptr (JsonBuilder) into = json_builder_new ();
+  JsonObject *of = json_node_get_object (all);
+
+  json_builder_begin_object (into);
+  json_builder_set_member_name (into, "source");
+  json_builder_add_string_value (into, scan->run->element->common.name);
+  json_builder_set_member_name (into, "objects");
+  json_builder_add_int_value (into, scan->missing->len);
+  json_builder_set_member_name (into, "lines");
+  json_builder_add_int_value (into, (gint64)scan->n_seen);
+  json_builder_set_member_name (into, "elements");
+  json_builder_add_value (into, json_object_dup_member (of, "elements"));
+  json_builder_end_object (into);
+  root = json_builder_get_root (into);
+  hr_mutex_lock (&pipeline->lock);
+  g_ptr_array_add (pipeline->scans, hr_json_write (root, FALSE));
+  hr_mutex_unlock (&pipeline->lock);
+}
+
 static void
 set_inner (HrPipeline *pipeline, HrPipeline *inner)
 {
@@ -229,6 +256,7 @@ run_front (Scan *scan, GError **error)
   set_inner (pipeline, NULL);
   hr_pipeline_stop (inner);
   hr_pipeline_wait (inner, NULL);
+  keep_stats (scan, inner);
   hr_worker_self = self;
   scan->out->waited += hr_now () - since;
   if (self != NULL)

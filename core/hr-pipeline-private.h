@@ -198,6 +198,7 @@ struct _HrPipeline {
   gint64 first_step; /* steps that the run had before this one */
   gint64 told_step;  /* of the last checkpoint that was posted; with the lock */
   HrPipeline *inner; /* finds out lengths meanwhile; with the lock */
+  GPtrArray *scans; /* char *: JSON: what those that have ended did, for the stats; with the lock */
   gboolean measures; /* is such a one: all lines as they lie there, holes are delivered, too … */
   gboolean (*wants_object) (gpointer user, const HrObject *object); /* … of those objects */
   gpointer wants_user;

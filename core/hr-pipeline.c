@@ -134,6 +134,7 @@ finalize (GObject *object)
   hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
+  g_ptr_array_unref (pipeline->scans);
   hr_requests_free (pipeline->requests);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);
   g_clear_error (&pipeline->error);
@@ -160,6 +161,7 @@ static void
 hr_pipeline_init (HrPipeline *pipeline)
 {
   hr_mutex_init (&pipeline->lock);
+  pipeline->scans = g_ptr_array_new_with_free_func (g_free);
   hr_mutex_init (&pipeline->live);
   hr_cond_init (&pipeline->changed);
   pipeline->stop_bell.fd = -1;

@@ -303,6 +303,18 @@ add_balance (JsonBuilder *builder, HrPipeline *pipeline)
   json_builder_end_object (builder);
 }
 
+static void
+add_scans (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  json_builder_set_member_name (builder, "scans");
+  json_builder_begin_array (builder);
+  hr_mutex_lock (&pipeline->lock);
+  for (guint i = 0; i < pipeline->scans->len; i++)
+    json_builder_add_value (builder, json_from_string (pipeline->scans->pdata[i], NULL));
+  hr_mutex_unlock (&pipeline->lock);
+  json_builder_end_array (builder);
+}
+
 static char *
 make_stats (HrPipeline *pipeline)
 {
@@ -332,6 +344,7 @@ make_stats (HrPipeline *pipeline)
                   : NULL);
   add_balance (builder, pipeline);
   add_bottleneck (builder, pipeline);
+  add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);
   for (guint i = 0; i < pipeline->elements->len; i++)

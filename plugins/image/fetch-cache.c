@@ -38,7 +38,7 @@ hr_fetch_look_up (HrFetchItem *item, const char *endpoint, GError **error)
       if (!item->memory)
         return FALSE;
       if (hr_object_cache_read (cache, &blob, item->memory->data)) {
-        item->size = blob.size;
+        item->size = item->whole = blob.size;
         item->at_hand = fresh;
         item->known_etag = g_strdup (blob.note);
       } else {

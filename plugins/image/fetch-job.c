@@ -76,6 +76,18 @@ learn_size (HrFetchState *state, gsize size)
   state->mean_bytes += ((gdouble)size - state->mean_bytes) / n;
 }
 
+gboolean
+hr_fetch_is_enough (HrFetchItem *item)
+{
+  HrImageHeader header;
+
+  if (item->size >= item->whole
+      || hr_image_header_read_part (item->memory->data, item->size, item->whole, &header))
+    return TRUE;
+  item->part = item->part < item->whole / FETCH_MORE ? item->part * FETCH_MORE : 0;
+  return FALSE;
+}
+
 static HrTensor *
 get_sizes (HrFetchJob *job)
 {
@@ -90,7 +102,7 @@ get_sizes (HrFetchJob *job)
 
     /* one that is no image is imagedecode's to refuse */
     if (item->size > 0
-        && hr_image_header_read (item->memory->data, item->size, G_MAXUINT64, &header, NULL))
+        && hr_image_header_read_part (item->memory->data, item->size, item->whole, &header))
       hr_image_header_get_size (&header, job->state->shared->turned, &height, &width);
     sizes[2 * i] = MIN (height, G_MAXINT32);
     sizes[2 * i + 1] = MIN (width, G_MAXINT32);

@@ -8,6 +8,10 @@
 
 /* bytes of an image of which nothing is known yet */
 #define FETCH_FIRST_ESTIMATE (128 * 1024)
+/* where only its header is wanted: so many bytes first, and this many times more as long as that is
+ * not all of it */
+#define FETCH_FIRST_PART (64 * 1024)
+#define FETCH_MORE 8
 
 typedef struct {
   guint64 concurrency;
@@ -25,7 +29,9 @@ typedef struct {
 typedef struct {
   HrHttpMetrics metrics;
   HrObjectCache cache;
-  gboolean turned; /* sizes are told after EXIF orientation */
+  gboolean turned;       /* sizes are told after EXIF orientation */
+  gboolean measured;     /* nothing but sizes is wanted */
+  guint64 fetched_bytes; /* atomic */
 } HrFetchShared;
 
 typedef struct _HrFetchState HrFetchState;
@@ -47,7 +53,9 @@ typedef struct {
   guint n_redirects;
   gsize wanted; /* bytes, once they are known */
   HrMemory *memory;
-  gsize size;
+  gsize size;    /* bytes of it that are there … */
+  guint64 whole; /* … and those that it has: more where they tell its size already */
+  gsize part;    /* bytes to ask for; 0: all */
 
   /* with a cache: */
   GBytes *key;
@@ -87,6 +95,8 @@ const char *hr_fetch_get_uri (const HrFetchItem *item);
 const char *hr_fetch_get_link (const HrFetchItem *item);
 /* TRUE: this many bytes of the item are within the reservation; FALSE: resume() will tell */
 gboolean hr_fetch_reserve (HrFetchItem *item, gsize bytes);
+/* TRUE: what is there of it is enough; FALSE: *part says how much to ask for */
+gboolean hr_fetch_is_enough (HrFetchItem *item);
 /* memory of @bytes that holds what the item has so far */
 HrMemory *hr_fetch_grow (HrFetchItem *item, HrMemory *old, gsize used, gsize bytes, GError **error);
 void hr_fetch_job_free (HrFetchJob *job);

@@ -28,13 +28,12 @@ judge_file (GError *error)
 }
 
 static gboolean
-read_all (HrFetchItem *item, int fd, GError **error)
+read_bytes (HrFetchItem *item, int fd, gsize bytes, GError **error)
 {
   item->size = 0;
-  while (item->size < item->memory->size) {
-    gssize n =
-        hr_file_read (fd, hr_fetch_get_uri (item), item->size, item->memory->data + item->size,
-                      item->memory->size - item->size, -1, error);
+  while (item->size < bytes) {
+    gssize n = hr_file_read (fd, hr_fetch_get_uri (item), item->size,
+                             item->memory->data + item->size, bytes - item->size, -1, error);
 
     if (n < 0)
       return FALSE;
@@ -42,6 +41,27 @@ read_all (HrFetchItem *item, int fd, GError **error)
       break;
     item->size += n;
   }
+  __atomic_fetch_add (&item->job->state->shared->fetched_bytes, item->size, __ATOMIC_RELAXED);
+  if (item->size < bytes) /* it has been cut meanwhile */
+    item->whole = item->size;
+  return TRUE;
+}
+
+/* as much of it as is wanted; FALSE without an error: the budget has no room for it yet */
+static gboolean
+read_file (HrFetchItem *item, int fd, GError **error)
+{
+  gsize bytes;
+
+  do {
+    bytes = item->part > 0 ? MIN (item->part, item->whole) : item->whole;
+    g_clear_pointer (&item->memory, hr_memory_unref);
+    if (!hr_fetch_reserve (item, bytes))
+      return FALSE;
+    item->memory = hr_ticket_alloc (item->job->ticket, "images", MAX (bytes, 1), error);
+    if (!item->memory || !read_bytes (item, fd, bytes, error))
+      return FALSE;
+  } while (!hr_fetch_is_enough (item));
   return TRUE;
 }
 
@@ -60,9 +80,9 @@ hr_fetch_read_file (HrFetchItem *item, GError **error)
   }
   if (size < 0)
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_NOT_FOUND, "is no regular file");
-  else if (check_size (item, size, error) && hr_fetch_reserve (item, size)) {
-    item->memory = hr_ticket_alloc (item->job->ticket, "images", MAX (size, 1), error);
-    good = item->memory && read_all (item, fd, error);
+  else if (check_size (item, size, error)) {
+    item->whole = size;
+    good = read_file (item, fd, error);
   }
   close (fd);
   return good;
@@ -81,6 +101,6 @@ hr_fetch_decode_data (HrFetchItem *item, GError **error)
   if (!item->memory)
     return FALSE;
   size = hr_data_uri_decode (link, item->memory->data, error);
-  item->size = MAX (size, 0);
+  item->size = item->whole = MAX (size, 0);
   return size >= 0;
 }

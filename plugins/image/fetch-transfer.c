@@ -54,12 +54,20 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
   return kind >= 0 ? hr_data_error_from (error, (HrDataError)kind) : error;
 }
 
+static void
+ask_again (HrFetchItem *item)
+{
+  GError *error = NULL;
+
+  item->n_redirects = 0;
+  if (!hr_fetch_start_transfer (item, &error))
+    hr_fetch_fail (item, error);
+}
+
 /* the server says that what was kept still holds */
 static void
 take_kept (HrFetchItem *item, const HrHttpResponse *response)
 {
-  GError *error = NULL;
-
   if (!response->etag || strcmp (response->etag, item->known_etag) == 0) {
     hr_object_cache_hit (&item->job->state->shared->cache, item->key, item->size, TRUE);
     hr_fetch_item_done (item);
@@ -67,8 +75,39 @@ take_kept (HrFetchItem *item, const HrHttpResponse *response)
   }
   /* not what it was asked for: the object itself, then */
   hr_fetch_forget_kept (item);
-  if (!hr_fetch_start_transfer (item, &error))
-    hr_fetch_fail (item, error);
+  ask_again (item);
+}
+
+/* no part of it: it is empty, or the server does not say how large it is */
+static gboolean
+tells_nothing (const HrFetchItem *item, const HrHttpRequest *request, const GError *error)
+{
+  const HrHttpResponse *response = &request->response;
+
+  if (item->part == 0)
+    return FALSE;
+  return error ? response->status == 416 : response->range_first >= 0 && response->range_total < 0;
+}
+
+/* how large it is, which may be more than was asked for, and more than is allowed */
+static void
+note_whole (HrFetchItem *item, HrHttpRequest *request, GError **error)
+{
+  const HrHttpResponse *response = &request->response;
+  guint64 limit = item->job->state->self->max_bytes;
+
+  if (*error)
+    return;
+  item->whole = request->received;
+  if (item->part == 0 || response->range_first < 0)
+    return;
+  item->whole = (guint64)response->range_total;
+  if (item->whole <= limit)
+    return;
+  request->too_large = TRUE;
+  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+               "%" G_GINT64_FORMAT " bytes, %" G_GUINT64_FORMAT " are allowed",
+               response->range_total, limit);
 }
 
 static void
@@ -77,20 +116,34 @@ request_done (HrHttpRequest *request, GError *error)
   HrFetchItem *item = request->user_data;
 
   item->request = NULL;
+  __atomic_fetch_add (&item->job->state->shared->fetched_bytes, request->received,
+                      __ATOMIC_RELAXED);
   hr_ticket_count_transfer (item->job->ticket, request->first_byte_time, request->body_time,
                             request->received);
-  if (error) {
-    hr_fetch_fail (item, judge (request, hr_fetch_is_web (hr_fetch_get_uri (item)), error));
+  if (tells_nothing (item, request, error)) {
+    g_clear_error (&error);
+    item->part = 0;
+    ask_again (item);
     return;
   }
-  if (request->response.status == 304) {
+  if (!error && request->response.status == 304) {
     take_kept (item, &request->response);
+    return;
+  }
+  note_whole (item, request, &error);
+  if (error) {
+    hr_fetch_fail (item, judge (request, hr_fetch_is_web (hr_fetch_get_uri (item)), error));
     return;
   }
   hr_fetch_forget_kept (item);
   item->memory = g_steal_pointer (&request->body);
   item->size = request->received;
-  hr_fetch_keep (item, request->response.etag);
+  if (!hr_fetch_is_enough (item)) {
+    ask_again (item);
+    return;
+  }
+  if (item->size == item->whole)
+    hr_fetch_keep (item, request->response.etag);
   hr_fetch_item_done (item);
 }
 
@@ -144,6 +197,10 @@ hr_fetch_start_transfer (HrFetchItem *item, GError **error)
   }
   request->known_etag = item->known_etag;
   request->max_bytes = job->state->self->max_bytes;
+  if (item->part > 0) {
+    hr_http_request_set_range (request, 0, (gint64)MIN (item->part, request->max_bytes) - 1);
+    request->question.or_whole = TRUE;
+  }
   request->priority = hr_ticket_get_number (job->ticket);
   request->room = make_room;
   request->done = request_done;

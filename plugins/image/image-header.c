@@ -145,7 +145,7 @@ read_png (const guint8 *data, gsize size, HrImageHeader *h, GError **error)
 
 /* https://developers.google.com/speed/webp/docs/riff_container and RFC 6386 9.1 */
 static gboolean
-read_webp (const guint8 *data, gsize size, HrImageHeader *h, GError **error)
+read_webp (const guint8 *data, gsize size, guint64 whole, HrImageHeader *h, GError **error)
 {
   gboolean extended = FALSE, found = FALSE;
   if (size < 20)
@@ -194,9 +194,9 @@ read_webp (const guint8 *data, gsize size, HrImageHeader *h, GError **error)
     return broken (HR_IMAGE_WEBP, "no picture in it", error);
   }
   /* Decoders refuse it as well, but tell neither number. */
-  if (end > size) {
+  if (end > whole) {
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_TRUNCATED,
-                       "the WebP is cut: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT " bytes", size,
+                       "the WebP is cut: %" G_GUINT64_FORMAT " of %" G_GSIZE_FORMAT " bytes", whole,
                        end);
     return FALSE;
   }
@@ -319,13 +319,31 @@ find_format (const guint8 *data, gsize size, HrImageFormat *format)
   return TRUE;
 }
 
-gboolean
-hr_image_header_read (const guint8 *data, gsize size, guint64 pixel_limit, HrImageHeader *header,
-                      GError **error)
+static gboolean
+read_format (const guint8 *data, gsize size, guint64 whole, HrImageHeader *header, GError **error)
 {
-  static gboolean (*const readers[]) (const guint8 *, gsize, HrImageHeader *,
-                                      GError **) = { read_jpeg, read_png,  read_webp,
-                                                     read_gif,  read_tiff, read_bmp };
+  switch (header->format) {
+  case HR_IMAGE_JPEG:
+    return read_jpeg (data, size, header, error);
+  case HR_IMAGE_PNG:
+    return read_png (data, size, header, error);
+  case HR_IMAGE_WEBP:
+    return read_webp (data, size, whole, header, error);
+  case HR_IMAGE_GIF:
+    return read_gif (data, size, header, error);
+  case HR_IMAGE_TIFF:
+    return read_tiff (data, size, header, error);
+  case HR_IMAGE_BMP:
+    return read_bmp (data, size, header, error);
+  }
+  g_return_val_if_reached (FALSE);
+}
+
+/* @size bytes of a file that has @whole */
+static gboolean
+read_header (const guint8 *data, gsize size, guint64 whole, guint64 pixel_limit,
+             HrImageHeader *header, GError **error)
+{
   *header = (HrImageHeader){ .orientation = 1 };
   if (size == 0) {
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_UNDECODABLE, "the image is empty: 0 bytes");
@@ -337,7 +355,7 @@ hr_image_header_read (const guint8 *data, gsize size, guint64 pixel_limit, HrIma
                        "not a JPEG, PNG, WebP, GIF, TIFF or BMP image: it seems to be %s", what);
     return FALSE;
   }
-  if (!readers[header->format](data, size, header, error))
+  if (!read_format (data, size, whole, header, error))
     return FALSE;
   if (header->width == 0 || header->height == 0) {
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_UNDECODABLE, "broken %s: its size is %ux%u",
@@ -353,6 +371,19 @@ hr_image_header_read (const guint8 *data, gsize size, guint64 pixel_limit, HrIma
     return FALSE;
   }
   return TRUE;
+}
+
+gboolean
+hr_image_header_read (const guint8 *data, gsize size, guint64 pixel_limit, HrImageHeader *header,
+                      GError **error)
+{
+  return read_header (data, size, size, pixel_limit, header, error);
+}
+
+gboolean
+hr_image_header_read_part (const guint8 *data, gsize have, guint64 size, HrImageHeader *header)
+{
+  return have > 0 && read_header (data, have, size, G_MAXUINT64, header, NULL);
 }
 
 void

@@ -51,6 +51,18 @@ typedef struct {
 gboolean hr_image_header_read (const guint8 *data, gsize size, guint64 pixel_limit,
                                HrImageHeader *header, GError **error);
 
+/**
+ * hr_image_header_read_part:
+ * @data: the first @have bytes of the file
+ * @size: bytes of the whole
+ *
+ * The same, of the beginning alone: %TRUE if format and size are those that the whole has. The
+ * orientation of a PNG, a WebP or a TIFF may stand behind that, and is 1 then: what depends on an
+ * image's pixels or longer side alone is right. %FALSE: more bytes may tell, or tell the error.
+ */
+gboolean hr_image_header_read_part (const guint8 *data, gsize have, guint64 size,
+                                    HrImageHeader *header);
+
 /* rows and columns of the decoded image: with @exif, orientation is applied */
 void hr_image_header_get_size (const HrImageHeader *header, gboolean exif, guint32 *height,
                                guint32 *width);

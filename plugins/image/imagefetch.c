@@ -141,6 +141,7 @@ imagefetch_submit (gconstpointer self G_GNUC_UNUSED, gpointer worker, HrBuffer *
   for (guint i = 0; i < job->n_items; i++) {
     job->items[i].job = job;
     job->items[i].index = i;
+    job->items[i].part = job->state->shared->measured ? FETCH_FIRST_PART : 0;
   }
   hr_ticket_set_data (ticket, job);
   if (hr_ticket_is_serial (ticket))
@@ -190,6 +191,9 @@ imagefetch_metrics (gconstpointer self, gpointer shared, JsonBuilder *into)
   HrFetchShared *state = shared;
 
   hr_http_metrics_add (&state->metrics, into);
+  json_builder_set_member_name (into, "fetched_bytes");
+  json_builder_add_int_value (into,
+                              (gint64)__atomic_load_n (&state->fetched_bytes, __ATOMIC_RELAXED));
   hr_object_cache_add_metrics (&state->cache, ((const HrImagefetch *)self)->cache, into);
 }
 
@@ -225,6 +229,7 @@ imagefetch_start (gconstpointer selfp, gpointer data, HrElement *element, GError
   const HrImagefetch *self = selfp;
   HrFetchShared *shared = data;
 
+  shared->measured = hr_element_is_measured (element, "images");
   if (!hr_sizing_is_turned (element, &shared->turned, error))
     return FALSE;
   hr_object_cache_start (&shared->cache, self->cache, self->cache_size, element);
@@ -301,7 +306,8 @@ HR_ELEMENT (
         "in parallel, and those of many samples at once. Bad links are link-refused, "
         "media-not-found, media-forbidden, media-undecodable (data:) or image-too-large; "
         "a server that does not answer, after tries= times, ends the run. The stats count "
-        "requests, retries (further tries) and throttled (answers that asked for less). With "
+        "requests, retries (further tries), throttled (answers that asked for less) and the bytes "
+        "that were read of images, from files or a network (fetched_bytes). With "
         "cache= what comes over the network is kept on disk, and taken from there the next time, "
         "if the server says that it is still the same (see docs/storage.md). The stats count "
         "cache_hits, cache_hit_bytes, cache_misses, cache_stored_bytes, cache_not_stored (what "

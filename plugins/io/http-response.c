@@ -170,7 +170,8 @@ check_range (const HrHttpResponse *response, const HrHttpQuestion *question, GEr
 
   /* a whole object where a part was asked for is right only if the part is the whole */
   if (response->range_first < 0) {
-    if (response->status == 200 && question->first == 0 && length >= 0 && length <= last + 1)
+    if (response->status == 200 && question->first == 0
+        && (question->or_whole || (length >= 0 && length <= last + 1)))
       return TRUE;
     if (response->status == 206 && length == 0 && response->range_total == 0)
       return TRUE;
@@ -182,6 +183,8 @@ check_range (const HrHttpResponse *response, const HrHttpQuestion *question, GEr
   }
   if (response->range_total >= 0)
     last = MIN (last, response->range_total - 1);
+  else if (question->or_whole) /* whoever asks so asks again if it is not told how much there is */
+    last = MIN (last, response->range_last);
   if (response->range_first != question->first || response->range_last != last
       || (length >= 0 && length != last - question->first + 1)) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,

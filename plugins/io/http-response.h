@@ -45,6 +45,8 @@ typedef struct {
   gint64 size;           /* of the whole object, -1 unknown */
   const char *etag;      /* (nullable): what it must still be */
   gboolean close_is_end; /* a body without length that ends with the connection is accepted */
+  gboolean or_whole;     /* a range from 0 on: the whole is accepted instead, and a part of what
+                            does not say how large it is */
 } HrHttpQuestion;
 
 /**

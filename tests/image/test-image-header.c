@@ -38,6 +38,53 @@ test_golden (void)
   g_assert_cmpuint (n, ==, 30);
 }
 
+/* What the beginning of a file says is what the whole says, but for which side is which. */
+static void
+assert_part (const char *name, const guint8 *data, gsize size)
+{
+  const gsize step = MAX (size / 500, 1);
+  HrImageHeader whole, part;
+  gboolean good = hr_image_header_read (data, size, G_MAXUINT64, &whole, NULL);
+  guint n_told = 0;
+
+  for (gsize n = 0; n <= size; n += step) {
+    guint8 *fenced = image_test_fence_new (MAX (n, 1));
+
+    memcpy (fenced, data, n);
+    if (hr_image_header_read_part (fenced, n, size, &part)) {
+      g_test_message ("%s, %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT, name, n, size);
+      g_assert_true (good);
+      g_assert_cmpint (part.format, ==, whole.format);
+      g_assert_cmpuint (part.width, ==, whole.width);
+      g_assert_cmpuint (part.height, ==, whole.height);
+      n_told++;
+    } else {
+      g_assert_cmpuint (n_told, ==, 0); /* more never says less */
+    }
+    image_test_fence_free (fenced, MAX (n, 1));
+  }
+  g_assert_cmpint (hr_image_header_read_part (data, size, size, &part), ==, good);
+}
+
+static void
+test_part (void)
+{
+  g_autoptr (JsonNode) root = image_test_json ("golden/images.json");
+  JsonArray *images = json_node_get_array (root);
+
+  for (guint i = 0; i < json_array_get_length (images); i++) {
+    const char *name =
+        json_object_get_string_member (json_array_get_object_element (images, i), "file");
+    g_autoptr (GBytes) file = image_test_load ("golden", "images", name, NULL);
+    gsize size;
+    const guint8 *data = g_bytes_get_data (file, &size);
+
+    assert_part (name, data, size);
+    assert_part (name, data, size / 2);
+    assert_part (name, data, MIN (size, 40));
+  }
+}
+
 /* Whatever the length, a prefix has an answer: cut, or the size of the whole. */
 static void
 test_every_prefix (void)
@@ -241,6 +288,7 @@ main (int argc, char **argv)
   image_test_init (&argc, &argv);
   g_test_add_func ("/image-header/golden", test_golden);
   g_test_add_func ("/image-header/every-prefix", test_every_prefix);
+  g_test_add_func ("/image-header/part", test_part);
   g_test_add_func ("/image-header/refused", test_refused);
   g_test_add_func ("/image-header/limit", test_limit);
   g_test_add_func ("/image-header/late-exif", test_late_exif);

@@ -129,6 +129,29 @@ test_huge (void)
   image_test_assert_kind (error, "image-too-large");
 }
 
+/* a turned image has the same sides, turned: sizes may be told without its orientation */
+static void
+test_turned (void)
+{
+  for (guint i = 0; i < 20000; i++) {
+    HrSmartResize rule = { g_test_rand_bit () ? HR_SMART_RESIZE_HF : HR_SMART_RESIZE_QWEN_VL_UTILS,
+                           (guint)g_test_rand_int_range (1, 64),
+                           (guint64)g_test_rand_int_range (1, 500000), 0 };
+    guint32 height = (guint32)g_test_rand_int_range (1, 5000);
+    guint32 width = (guint32)g_test_rand_int_range (1, 5000);
+    gint32 h, w, turned_h, turned_w;
+    gboolean good;
+
+    rule.max_pixels = rule.min_pixels + (guint64)g_test_rand_int_range (0, 3000000);
+    good = hr_smart_resize (&rule, height, width, &h, &w, NULL);
+    g_assert_cmpint (hr_smart_resize (&rule, width, height, &turned_h, &turned_w, NULL), ==, good);
+    if (good) {
+      g_assert_cmpint (h, ==, turned_w);
+      g_assert_cmpint (w, ==, turned_h);
+    }
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -138,5 +161,6 @@ main (int argc, char **argv)
   g_test_add_func ("/smart-resize/order", test_order);
   g_test_add_func ("/smart-resize/aspect", test_aspect);
   g_test_add_func ("/smart-resize/huge", test_huge);
+  g_test_add_func ("/smart-resize/turned", test_turned);
   return g_test_run ();
 }
