@@ -8,8 +8,8 @@
 #define MANY 1024
 /* answers between two looks */
 #define STEP 16
-/* sooner than that a second request helps nobody: 20 ms */
-#define LEAST (20 * G_GINT64_CONSTANT (1000000))
+/* sooner than that a second request helps nobody: 50 ms */
+#define LEAST (50 * G_GINT64_CONSTANT (1000000))
 /* bins a factor of two, the first ends at 2^16 ns */
 #define PER_OCTAVE 4
 #define FIRST 16

@@ -219,7 +219,7 @@ test_dead_hosts (void)
 
     g_assert_error (error, HR_DATA_ERROR, HR_DATA_ERROR_MEDIA_NOT_FOUND);
     g_assert_nonnull (strstr (error->message, uris[i]));
-    g_assert_nonnull (strstr (error->message, "(2 tries)"));
+    g_assert_nonnull (strstr (error->message, "(2 tries in "));
   }
 }
 

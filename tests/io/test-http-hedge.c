@@ -36,7 +36,7 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
     return;
   second = script->n_late++ > 0;
   if (script->fault == SLOW) {
-    reply->delay = 60;
+    reply->delay = 120;
   } else if (!second) {
     reply->delay = script->fault == HALF ? 0 : 20000;
     reply->cut = SIZE / 2;

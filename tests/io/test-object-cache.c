@@ -139,10 +139,10 @@ run_count (const Run *run, const char *factory, const char *name)
 static Run
 run_set (const char *head, const char *source, const char *fetch)
 {
-  g_autofree char *text =
-      g_strdup_printf ("checksum=true %s s3src location=s3://demo/set/ part-bytes=1000 %s ! "
-                       "jsonlparse ! imagefetch %s ! fakesink",
-                       head, source, fetch);
+  g_autofree char *text = g_strdup_printf (
+      "checksum=true %s s3src location=s3://demo/set/ part-bytes=1000 hedge=false %s ! "
+      "jsonlparse ! imagefetch hedge=false %s ! fakesink",
+      head, source, fetch);
   g_autofree char *stats = NULL;
   g_autoptr (HrPipeline) pipeline = NULL;
   HrMessage *message;
