@@ -57,7 +57,7 @@ judge (HrHttpRequest *request, GError **error)
   HrFetchItem *item = request->user_data;
   const HrImagefetch *self = item->job->state->self;
   guint most = (guint)self->redirects;
-  g_autofree char *target = NULL;
+  g_autofree char *target = NULL, *shown = NULL;
 
   if (!is_redirect (&request->response))
     return hr_http_judge_status (request, error);
@@ -74,7 +74,8 @@ judge (HrHttpRequest *request, GError **error)
   request->tries--;
   g_free (request->url);
   request->url = escape_url (target);
-  hr_set_data_error (error, HR_DATA_ERROR_LINK_REFUSED, "is redirected to %s", target);
+  shown = hr_media_link_shorten (target);
+  hr_set_data_error (error, HR_DATA_ERROR_LINK_REFUSED, "is redirected to %s", shown);
   return HR_RETRY_AT_ONCE;
 }
 
@@ -82,8 +83,8 @@ HrHttpRequest *
 hr_fetch_new_web (HrFetchItem *item)
 {
   const char *link = hr_fetch_get_uri (item);
-  g_autofree char *url = escape_url (link);
-  HrHttpRequest *request = hr_http_request_new (link, url);
+  g_autofree char *url = escape_url (link), *shown = hr_media_link_shorten (link);
+  HrHttpRequest *request = hr_http_request_new (shown, url);
 
   request->question.close_is_end = TRUE;
   request->guard = item->job->state->guard;

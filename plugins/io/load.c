@@ -5,6 +5,7 @@
 #include "file.h"
 #include "hr-error.h"
 #include "http-wait.h"
+#include "media-link.h"
 #include "s3-request.h"
 #include "s3-uri.h"
 
@@ -118,7 +119,8 @@ hr_io_load (const char *uri, const HrS3Settings *settings, const HrHttpOptions *
   if (g_str_has_prefix (uri, "s3://"))
     return load_s3 (uri, settings, options, max_bytes, wake_fd, size, error);
   if (g_str_has_prefix (uri, "http://") || g_str_has_prefix (uri, "https://")) {
-    HrHttpRequest *request = hr_http_request_new (uri, uri);
+    g_autofree char *shown = hr_media_link_shorten (uri);
+    HrHttpRequest *request = hr_http_request_new (shown, uri);
 
     request->follow = TRUE;
     request->question.close_is_end = TRUE;

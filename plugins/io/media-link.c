@@ -338,16 +338,65 @@ hr_media_link_check_allow (const char *const *allow, GError **error)
   return TRUE;
 }
 
+/* is it a parameter whose value lets others in: of a presigned link? As the server reads it */
+static gboolean
+is_secret (const char *name, gsize length)
+{
+  static const char *const names[] = {
+    "x-amz-signature",  "x-amz-credential",  "x-amz-security-token", "signature", "awsaccesskeyid",
+    "x-goog-signature", "x-goog-credential", "googleaccessid",       "sig",       NULL
+  };
+  g_autofree char *decoded = g_uri_unescape_segment (name, name + length, NULL);
+  g_autofree char *lower = g_ascii_strdown (decoded ? decoded : "", -1);
+
+  return g_strv_contains (names, lower);
+}
+
+/* a web link without passwords and signatures */
+static char *
+hide_secrets (const char *link, gsize scheme_length)
+{
+  gsize start = scheme_length + 3, host = start + strcspn (link + start, "/?#");
+  const char *at = g_strrstr_len (link + start, host - start, "@");
+  const char *p = link + start + strcspn (link + start, "?#");
+  GString *shown = g_string_new_len (link, start);
+
+  if (at)
+    g_string_append (shown, "…");
+  g_string_append_len (shown, at ? at : link + start, p - (at ? at : link + start));
+  while (*p) {
+    const char *name = p + 1;
+    gsize length = strcspn (name, "&;?#"), name_length = strcspn (name, "=&;?#");
+    gboolean secret = name_length < length && is_secret (name, name_length);
+
+    g_string_append_len (shown, p, 1 + (secret ? name_length + 1 : length));
+    if (secret)
+      g_string_append (shown, "…");
+    p = name + length;
+  }
+  return g_string_free (shown, FALSE);
+}
+
+char *
+hr_media_link_hide_secrets (const char *link)
+{
+  gsize scheme_length;
+
+  return link_kind (link, &scheme_length) == LINK_HTTP ? hide_secrets (link, scheme_length)
+                                                       : g_strdup (link);
+}
+
 char *
 hr_media_link_shorten (const char *link)
 {
-  gsize length = strlen (link), keep = SHORT_LINK;
+  g_autofree char *shown = hr_media_link_hide_secrets (link);
+  gsize length = strlen (shown), keep = SHORT_LINK;
 
-  if (g_ascii_strncasecmp (link, "data:", 5) == 0)
+  if (g_ascii_strncasecmp (shown, "data:", 5) == 0)
     keep = SHORT_DATA;
   if (length <= keep)
-    return g_strdup (link);
-  while (keep > 0 && ((guchar)link[keep] & 0xc0) == 0x80) /* not inside a character */
+    return g_steal_pointer (&shown);
+  while (keep > 0 && ((guchar)shown[keep] & 0xc0) == 0x80) /* not inside a character */
     keep--;
-  return g_strdup_printf ("%.*s… (%" G_GSIZE_FORMAT " bytes)", (int)keep, link, length);
+  return g_strdup_printf ("%.*s… (%" G_GSIZE_FORMAT " bytes)", (int)keep, shown, length);
 }

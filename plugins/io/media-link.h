@@ -76,11 +76,20 @@ gboolean hr_media_link_check_redirect (const char *from, const char *target,
 gboolean hr_media_link_check_allow (const char *const *allow, GError **error);
 
 /**
+ * hr_media_link_hide_secrets:
+ * @link: a link, or what it names
+ *
+ * Returns: (transfer full): the same; of web links without what lets others in: for a password, and
+ *   for signature, credential and token of a presigned link, stands "…"
+ */
+char *hr_media_link_hide_secrets (const char *link);
+
+/**
  * hr_media_link_shorten:
  * @link: a link, or what it names
  *
- * Returns: (transfer full): the same, for people: at most some 200 characters, and of "data:" links
- *   only the beginning and the number of bytes
+ * Returns: (transfer full): the same, for people: without secrets, at most some 200 characters, and
+ *   of "data:" links only the beginning and the number of bytes
  */
 char *hr_media_link_shorten (const char *link);
 

@@ -370,7 +370,8 @@ HR_ELEMENT (
         "common forms it is written (docs/records.md), and gives one sample a record: the "
         "conversation as JSON, {\"turns\": [{\"role\", \"train\", \"parts\": [{\"text\"} | "
         "{\"image\": k}]}]}, and the images as a list of strings: image k's file or URI in "
-        "\"images\", its link as written in \"image_links\". Links are resolved here and followed "
+        "\"images\", its link as written, but for secrets, in \"image_links\". Links are resolved "
+        "here and followed "
         "by "
         "imagefetch. Bad lines are bad-json, bad-encoding, line-too-long, bad-record, unsupported, "
         "no-assistant-turn or placeholder-mismatch.",

@@ -84,6 +84,12 @@ hr_media_ref_append (const HrJson *json, const HrMediaRef *ref, HrRecord *record
     g_free (link);
     link = is_data_text (target) ? hr_media_link_shorten (target) : g_strdup (target);
   }
+  if (strstr (link, "://") != NULL) { /* it is for messages; what is fetched is the target */
+    char *shown = hr_media_link_hide_secrets (link);
+
+    g_free (link);
+    link = shown;
+  }
   g_ptr_array_add (record->links, g_steal_pointer (&link));
   g_ptr_array_add (record->targets, target);
 }

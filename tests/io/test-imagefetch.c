@@ -592,7 +592,10 @@ answer_web (const FakeRequest *request, FakeReply *reply, gpointer data G_GNUC_U
     reply->status = 451;
     return;
   }
-  fake_reply_set_text (reply, strcmp (request->target, "/name") == 0 ? request->target : body);
+  fake_reply_set_text (reply, strcmp (request->target, "/name") == 0
+                                      || g_str_has_prefix (request->target, "/presigned?")
+                                  ? request->target
+                                  : body);
   reply->chunked = g_str_has_prefix (request->target, "/chunked");
   reply->no_length = g_str_has_prefix (request->target, "/open");
 }
@@ -615,9 +618,21 @@ test_web (void)
     sample = hr_harness_pull (harness);
     check_image (sample, 0, body, 400000);
   }
+  {
+    /* a signature is over the query as it stands */
+    static const char target[] = "/presigned?X-Amz-Signature=0f%2fAb&b=%20+%7E/&a=..%2F&a=";
+    g_autofree char *link = g_strconcat (fake_server_get_url (server), target, NULL);
+    g_autoptr (HrBuffer) sample = NULL;
+
+    hr_harness_push (harness, make_one ("/", link));
+    sample = hr_harness_pull (harness);
+    check_image (sample, 0, target, strlen (target));
+  }
   hr_harness_end (harness);
   hr_harness_free (harness);
   {
+    g_autofree char *refused =
+        g_strconcat (fake_server_get_url (server), "/gone?X-Amz-Signature=0f", NULL);
     g_autofree char *gone = g_strconcat (fake_server_get_url (server), "/gone", NULL);
     g_autofree char *odd = g_strconcat (fake_server_get_url (server), "/odd", NULL);
     g_autofree char *good = g_strconcat (fake_server_get_url (server), "/name", NULL);
@@ -625,6 +640,8 @@ test_web (void)
     guint n;
 
     check_rejected (allow, make_one ("/", gone), HR_DATA_ERROR_MEDIA_NOT_FOUND, "HTTP 410 Gone");
+    check_rejected (allow, make_one ("/", refused), HR_DATA_ERROR_MEDIA_NOT_FOUND,
+                    "/gone?X-Amz-Signature=…: HTTP 410 Gone");
     check_rejected (allow, make_one ("/", odd), HR_DATA_ERROR_MEDIA_NOT_FOUND, "HTTP 451");
     check_rejected (allow, make_one ("/", "http://[/x"), HR_DATA_ERROR_MEDIA_NOT_FOUND,
                     "http://[/x");
