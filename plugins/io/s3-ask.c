@@ -28,6 +28,9 @@ judge (HrHttpRequest *request, GError **error)
   g_string_printf (words, "HTTP %u %s", status, hr_http_status_text (status));
   if (ask->explain && request->complaint)
     ask->explain ((const char *)request->complaint->data, request->complaint->len, words, &retry);
+  if (ask->secrets)
+    hr_s3_keys_hide (ask->secrets, words);
+  hr_s3_keys_cut (words);
   g_set_error_literal (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, words->str);
   return retry;
 }

@@ -1,6 +1,7 @@
 /* s3-ask.h: one request of those that fetch credentials, waited for */
 #pragma once
 #include "retry.h"
+#include "s3-keys.h"
 
 G_BEGIN_DECLS
 
@@ -11,6 +12,7 @@ typedef struct {
   const char *method;         /* NULL: GET */
   const char *form;           /* (nullable): what is sent */
   const char *const *headers; /* (nullable): "Name: value" */
+  const HrS3Keys *secrets;    /* (nullable): that no message may show */
   gboolean direct;            /* by no proxy: the service is this machine's own */
   const char *ca_bundle;      /* (nullable) */
   gint64 timeout;             /* of connecting, and until the first byte */

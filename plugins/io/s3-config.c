@@ -321,14 +321,21 @@ hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
 gboolean
 hr_s3_config_is_temporary (HrS3Config *config)
 {
-  g_auto (HrS3Keys) keys = { 0 };
-  guint state;
+  gboolean temporary;
 
   hr_mutex_lock (&config->lock);
-  if (config->credentials)
-    (void)hr_s3_credentials_get (config->credentials, &keys, &state, NULL);
+  temporary = config->credentials && hr_s3_credentials_is_temporary (config->credentials);
   hr_mutex_unlock (&config->lock);
-  return keys.session_token != NULL;
+  return temporary;
+}
+
+void
+hr_s3_config_hide_secrets (HrS3Config *config, GString *text)
+{
+  hr_mutex_lock (&config->lock);
+  if (config->credentials)
+    hr_s3_credentials_hide (config->credentials, text);
+  hr_mutex_unlock (&config->lock);
 }
 
 gboolean

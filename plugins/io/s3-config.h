@@ -83,6 +83,8 @@ gboolean hr_s3_config_set_region (HrS3Config *config, guint used, const char *bu
 /* the clocks differ: later signatures use the server's, in seconds since 1970 */
 gboolean hr_s3_config_set_clock (HrS3Config *config, guint used, gint64 server_time);
 
+/* takes keys, token and signatures out of what a server says: some repeat what they were sent */
+void hr_s3_config_hide_secrets (HrS3Config *config, GString *text);
 /* (nullable) (transfer none) */
 const char *hr_s3_config_get_ca_bundle (HrS3Config *config);
 /* (transfer full) */

@@ -12,7 +12,6 @@
 
 struct _HrS3Credentials {
   HrS3Source *source;
-  char *digest;
   int wake_fd;
 
   HrMutex lock; /* for what follows */
@@ -94,7 +93,6 @@ add_credentials (HrS3Source *source, char *digest)
   HrS3Credentials *credentials = g_new0 (HrS3Credentials, 1);
 
   credentials->source = source;
-  credentials->digest = digest;
   credentials->wake_fd = eventfd (0, EFD_CLOEXEC | EFD_NONBLOCK);
   hr_mutex_init (&credentials->lock);
   if (is_ready_made (credentials))
@@ -226,10 +224,23 @@ hr_s3_credentials_renew (HrS3Credentials *credentials, guint used)
   return possible;
 }
 
-const char *
-hr_s3_credentials_get_digest (HrS3Credentials *credentials)
+void
+hr_s3_credentials_hide (HrS3Credentials *credentials, GString *text)
 {
-  return credentials->digest;
+  hr_mutex_lock (&credentials->lock);
+  hr_s3_keys_hide (&credentials->keys, text);
+  hr_mutex_unlock (&credentials->lock);
+}
+
+gboolean
+hr_s3_credentials_is_temporary (HrS3Credentials *credentials)
+{
+  gboolean temporary;
+
+  hr_mutex_lock (&credentials->lock);
+  temporary = credentials->keys.session_token != NULL;
+  hr_mutex_unlock (&credentials->lock);
+  return temporary;
 }
 
 guint

@@ -34,8 +34,10 @@ gboolean hr_s3_credentials_get (HrS3Credentials *credentials, HrS3Keys *keys, gu
 
 /* the keys of state @used were refused: fetches others. FALSE if the source can give no others */
 gboolean hr_s3_credentials_renew (HrS3Credentials *credentials, guint used);
-/* (transfer none): where they come from: hr_s3_source_digest() */
-const char *hr_s3_credentials_get_digest (HrS3Credentials *credentials);
+/* hr_s3_keys_hide() of the keys there are */
+void hr_s3_credentials_hide (HrS3Credentials *credentials, GString *text);
+/* do they belong to a session, which may end? */
+gboolean hr_s3_credentials_is_temporary (HrS3Credentials *credentials);
 guint hr_s3_credentials_get_state (HrS3Credentials *credentials);
 
 G_END_DECLS

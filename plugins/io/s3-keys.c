@@ -30,6 +30,55 @@ hr_s3_keys_equal (const HrS3Keys *a, const HrS3Keys *b)
          && g_strcmp0 (a->session_token, b->session_token) == 0;
 }
 
+/* shorter ones are tests', and might be part of any word */
+#define MIN_SECRET 8
+/* bytes of what a server says */
+#define MAX_WORDS 400
+
+static void
+hide (GString *text, const char *secret)
+{
+  if (secret && strlen (secret) >= MIN_SECRET)
+    (void)g_string_replace (text, secret, "…", 0);
+}
+
+/* of "AWS4-HMAC-SHA256 …, Signature=0f…" from the first word on, of "…Signature=0f…" the digits */
+static void
+hide_signatures (GString *text)
+{
+  static const char mark[] = "Signature=", header[] = "AWS4-HMAC-";
+  gsize start = 0;
+  const char *found;
+
+  while ((found = strstr (text->str + start, mark))) {
+    const char *begin = g_strstr_len (text->str + start, found - text->str - start, header);
+    gsize end = found - text->str + strlen (mark), from = begin ? begin - text->str : (gssize)end;
+
+    end += strspn (text->str + end, "0123456789abcdefABCDEF");
+    g_string_erase (text, from, end - from);
+    g_string_insert (text, from, "…");
+    start = from + strlen ("…");
+  }
+}
+
+void
+hr_s3_keys_hide (const HrS3Keys *keys, GString *text)
+{
+  hide (text, keys->secret_key);
+  hide (text, keys->session_token);
+  hide_signatures (text);
+}
+
+void
+hr_s3_keys_cut (GString *text)
+{
+  gsize length = MIN (strcspn (text->str, "\r\n"), MAX_WORDS);
+
+  while (length > 0 && length < text->len && ((guchar)text->str[length] & 0xc0) == 0x80)
+    length--;
+  g_string_truncate (text, length);
+}
+
 static gboolean
 fail (GError **error, const char *what)
 {

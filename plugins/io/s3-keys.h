@@ -15,6 +15,11 @@ void hr_s3_keys_copy (const HrS3Keys *keys, HrS3Keys *into);
 void hr_s3_keys_clear (HrS3Keys *keys);
 gboolean hr_s3_keys_equal (const HrS3Keys *a, const HrS3Keys *b);
 
+/* puts "…" in @text for secret key, token, signatures and the headers they stand in */
+void hr_s3_keys_hide (const HrS3Keys *keys, GString *text);
+/* a server's words, one line of them; afterwards, so that no half of a secret is left */
+void hr_s3_keys_cut (GString *text);
+
 /**
  * hr_s3_keys_check:
  * @error: #HR_RESOURCE_ERROR_FAILED; its message never holds a key

@@ -3,6 +3,7 @@
 #include "s3-request.h"
 #include "hr-error.h"
 #include "s3-error.h"
+#include "s3-keys.h"
 #include "s3-list.h"
 #include "s3-uri.h"
 #include <string.h>
@@ -134,7 +135,9 @@ set_words (HrHttpRequest *request, Call *call, const HrS3Error *parsed, int erro
   else
     g_string_append_printf (words, " %s", hr_http_status_text (status));
   if (parsed->message)
-    g_string_append_printf (words, ": %.300s", parsed->message);
+    g_string_append_printf (words, ": %s", parsed->message);
+  hr_s3_config_hide_secrets (call->config, words);
+  hr_s3_keys_cut (words);
   if (call->region)
     g_string_append_printf (words, "; the bucket is in region %s", call->region);
   if (parsed->code)

@@ -119,10 +119,8 @@ explain (const char *text, gsize size, GString *words, HrRetry *retry)
   if (!hr_s3_sts_parse (&answer, text, size) || !answer.code)
     return;
   g_string_append_printf (words, " %s", answer.code);
-  /* behind the first line some answers repeat the request, with its token */
   if (answer.message)
-    g_string_append_printf (words, ": %.*s", (int)MIN (strcspn (answer.message, "\r\n"), 300),
-                            answer.message);
+    g_string_append_printf (words, ": %s", answer.message);
   if (strcmp (answer.code, "Throttling") == 0)
     *retry = HR_RETRY_THROTTLED;
   else if (strcmp (answer.code, "IDPCommunicationError") == 0)
@@ -176,13 +174,14 @@ take_answer (const GString *text, HrS3Keys *keys, GError **error)
 /* @headers: NULL-terminated */
 static gboolean
 call (const HrS3Source *source, const char *action, const GString *form, GPtrArray *headers,
-      int wake_fd, HrS3Keys *keys, GError **error)
+      const HrS3Keys *secrets, int wake_fd, HrS3Keys *keys, GError **error)
 {
   g_autofree char *name =
       g_strdup_printf ("STS %s of %s at %s", action, source->role_arn, source->url);
   HrS3Ask ask = { .name = name,
                   .url = source->url,
                   .form = form->str,
+                  .secrets = secrets,
                   .ca_bundle = source->ca_bundle,
                   .timeout = TIMEOUT,
                   .tries = TRIES,
@@ -240,7 +239,7 @@ hr_s3_sts_assume (const HrS3Source *source, const HrS3Keys *signer, int wake_fd,
   add_param (form, "ExternalId", source->external_id);
   add_param (form, "DurationSeconds", source->duration);
   return sign (source, signer, form, headers, error)
-         && call (source, "AssumeRole", form, headers, wake_fd, keys, error);
+         && call (source, "AssumeRole", form, headers, signer, wake_fd, keys, error);
 }
 
 gboolean
@@ -250,6 +249,7 @@ hr_s3_sts_assume_with_token (const HrS3Source *source, int wake_fd, HrS3Keys *ke
   g_autoptr (GPtrArray) headers = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *token = NULL;
   g_autoptr (GError) failure = NULL;
+  HrS3Keys secrets = { 0 };
   gsize length;
 
   /* read anew each time: whoever wrote it replaces it before it expires */
@@ -265,5 +265,6 @@ hr_s3_sts_assume_with_token (const HrS3Source *source, int wake_fd, HrS3Keys *ke
     return FALSE;
   }
   add_param (form, "WebIdentityToken", token);
-  return call (source, "AssumeRoleWithWebIdentity", form, headers, wake_fd, keys, error);
+  secrets.session_token = token;
+  return call (source, "AssumeRoleWithWebIdentity", form, headers, &secrets, wake_fd, keys, error);
 }
