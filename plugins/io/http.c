@@ -4,8 +4,6 @@
 
 /* a pause between two polls that is longer than this is not the server's */
 #define GAP (50 * HR_MSEC_NS)
-/* until a request is asked again whether it can be sent now */
-#define HOLD (10 * HR_MSEC_NS)
 
 static gpointer
 init_curl (gpointer unused G_GNUC_UNUSED)

@@ -5,10 +5,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define ADVISORY (15 * 60)
-#define MANDATORY (10 * 60)
-/* seconds between tries to renew */
-#define PAUSE 10
+/* milliseconds, as all times here */
+#define ADVISORY (15 * 60 * 1000)
+#define MANDATORY (10 * 60 * 1000)
+/* between tries to renew */
+#define PAUSE (10 * 1000)
 
 struct _HrS3Credentials {
   HrS3Source *source;
@@ -21,7 +22,7 @@ struct _HrS3Credentials {
   gboolean fetching; /* it is not done */
   gboolean refused;  /* the keys, by a server */
   HrS3Keys keys;     /* once there are any */
-  gint64 fetched;    /* when, seconds since 1970 */
+  gint64 fetched;    /* when, since 1970 */
   gint64 tried;      /* the same of the last try, good or bad */
   GError *error;     /* why the last fetch failed */
 };
@@ -33,7 +34,7 @@ static GHashTable *table;
 static gint64
 get_now (void)
 {
-  return g_get_real_time () / G_USEC_PER_SEC;
+  return g_get_real_time () / 1000;
 }
 
 static void
@@ -147,17 +148,18 @@ hr_s3_credentials_leave (HrS3Credentials *credentials)
 
 /* ---- keys ---- */
 
-/* seconds the keys are still good for; the lock is held */
+/* how long the keys are still good for; the lock is held */
 static gint64
 get_left (const HrS3Credentials *credentials)
 {
-  return credentials->keys.expires == 0 ? G_MAXINT64 : credentials->keys.expires - get_now ();
+  return credentials->keys.expires == 0 ? G_MAXINT64
+                                        : credentials->keys.expires * 1000 - get_now ();
 }
 
 static gboolean
 is_within (const HrS3Credentials *credentials, gint64 window, gint64 part)
 {
-  gint64 life = credentials->keys.expires - credentials->fetched;
+  gint64 life = credentials->keys.expires * 1000 - credentials->fetched;
 
   return get_left (credentials) < MIN (window, life / part);
 }

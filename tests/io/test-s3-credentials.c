@@ -1,6 +1,7 @@
 /* test-s3-credentials.c: keys from services and programs, renewed in time, and what goes wrong */
 #include "fake-s3.h"
 #include "hr-error.h"
+#include "hr-sync.h"
 #include "http-wait.h"
 #include "s3-container.h"
 #include "s3-credentials.h"
@@ -11,17 +12,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-/* what the services answer; changed and read under the server's lock, or while nobody asks */
+/* what the services answer */
 typedef struct {
   FakeServer *server;
+  gint n_asked;    /* requests */
   guint n_keys;    /* answers that held keys */
   gint64 lifetime; /* seconds; 0: for ever */
   guint status;
   const char *body; /* instead of keys */
   gboolean stall;
-  guint delay;
+  HrMutex gate; /* whoever holds it holds the answers back */
   char *last_head;
-  char *last_method;
 } Services;
 
 static char *home;
@@ -89,11 +90,10 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
 {
   Services *services = data;
 
+  g_atomic_int_inc (&services->n_asked);
+  hr_mutex_lock (&services->gate);
   g_free (services->last_head);
   services->last_head = g_strdup (request->head);
-  g_free (services->last_method);
-  services->last_method = g_strdup (request->method);
-  reply->delay = services->delay;
   if (services->stall)
     reply->end = FAKE_STALL, reply->length = 60000;
   if (services->status || services->body) {
@@ -106,6 +106,7 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
   } else {
     answer_keys (services, reply, strcmp (request->method, "POST") == 0);
   }
+  hr_mutex_unlock (&services->gate);
 }
 
 static Services *
@@ -115,6 +116,7 @@ services_new (void)
 
   clear_env ();
   services->lifetime = 3600;
+  hr_mutex_init (&services->gate);
   services->server = fake_server_new (answer, services);
   return services;
 }
@@ -123,12 +125,41 @@ static void
 services_free (Services *services)
 {
   fake_server_free (services->server);
+  hr_mutex_clear (&services->gate);
   g_free (services->last_head);
-  g_free (services->last_method);
   g_free (services);
 }
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Services, services_free)
+
+/* the server's threads read what is set, and write what is got */
+#define SET(services, field, value)                                                                \
+  G_STMT_START                                                                                     \
+  {                                                                                                \
+    hr_mutex_lock (&(services)->gate);                                                             \
+    (services)->field = (value);                                                                   \
+    hr_mutex_unlock (&(services)->gate);                                                           \
+  }                                                                                                \
+  G_STMT_END
+
+static guint
+get_n_keys (Services *services)
+{
+  guint n;
+
+  hr_mutex_lock (&services->gate);
+  n = services->n_keys;
+  hr_mutex_unlock (&services->gate);
+  return n;
+}
+
+static void
+check_head (Services *services, const char *line)
+{
+  hr_mutex_lock (&services->gate);
+  g_assert_nonnull (strstr (services->last_head, line));
+  hr_mutex_unlock (&services->gate);
+}
 
 static void
 use_container (Services *services)
@@ -205,7 +236,7 @@ test_instance (void)
   check_key (one, "KEY1");
   hr_s3_credentials_leave (one);
   g_assert_cmpuint (fake_server_get_n_requests (services->server), ==, 3);
-  g_assert_nonnull (strstr (services->last_head, "X-aws-ec2-metadata-token: SESSION\r\n"));
+  check_head (services, "X-aws-ec2-metadata-token: SESSION\r\n");
 }
 
 static void
@@ -239,7 +270,7 @@ check_container (Services *services, const char *authorization, const char *word
     g_assert_null (strstr (error->message, "CANARY"));
   } else {
     g_assert_no_error (error);
-    g_assert_nonnull (strstr (services->last_head, authorization));
+    check_head (services, authorization);
   }
 }
 
@@ -392,7 +423,8 @@ test_sts_faults (void)
   g_autoptr (Services) services = services_new ();
 
   set_role (services);
-  services->status = 403;
+  SET (services, status, 403);
+  /* set before anybody asks */
   services->body = "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not "
                    "you\nThe canonical string: x-amz-security-token:CANARY</Message></Error>"
                    "</ErrorResponse>";
@@ -414,7 +446,7 @@ test_sts_broken (gconstpointer body)
   g_autoptr (Services) services = services_new ();
 
   set_role (services);
-  services->body = body;
+  SET (services, body, body);
   check_fetch ("STS AssumeRole of ");
 }
 
@@ -461,34 +493,40 @@ test_renewed_early (void)
 {
   g_autoptr (Services) services = services_new ();
   HrS3Credentials *credentials;
-  guint state;
+  guint state, n_meanwhile = 0;
+  gboolean waits;
 
   use_container (services);
   credentials = use ();
   check_key (credentials, "KEY1");
   hr_s3_credentials_leave (credentials);
-  g_assert_cmpuint (services->n_keys, ==, 1); /* an hour is long enough */
+  g_assert_cmpuint (get_n_keys (services), ==, 1); /* an hour is long enough */
   g_setenv ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "another", TRUE);
   {
     g_autofree char *url = g_strconcat (g_getenv ("AWS_CONTAINER_CREDENTIALS_FULL_URI"), "2", NULL);
 
     g_setenv ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, TRUE);
   }
-  /* of a life of 4 s the last is too near to the end; the old keys are given while others come */
-  services->lifetime = 4;
+  /* of a life of 8 s the last is near to the end */
+  SET (services, lifetime, 8);
   credentials = use ();
   check_key (credentials, "KEY2");
-  services->lifetime = 3600;
-  services->delay = 100;
-  do {
+  SET (services, lifetime, 3600);
+  hr_mutex_lock (&services->gate);
+  do { /* the old keys are given while others come … */
     g_auto (HrS3Keys) old = { 0 };
     g_autoptr (GError) error = NULL;
 
-    if (hr_s3_credentials_get (credentials, &old, &state, &error) && state == 1)
-      g_assert_cmpstr (old.access_key, ==, "KEY2");
+    waits = !hr_s3_credentials_get (credentials, &old, &state, &error);
     g_assert_no_error (error);
+    if (!waits)
+      g_assert_cmpstr (old.access_key, ==, "KEY2");
+    n_meanwhile += !waits && g_atomic_int_get (&services->n_asked) == 3;
     g_usleep (5000);
-  } while (hr_s3_credentials_get_state (credentials) == 1);
+  } while (!waits);
+  g_assert_cmpuint (n_meanwhile, >, 0);
+  g_assert_cmpuint (state, ==, 1); /* … and when their end is near, they are waited for */
+  hr_mutex_unlock (&services->gate);
   check_key (credentials, "KEY3");
   hr_s3_credentials_leave (credentials);
 }
@@ -503,10 +541,10 @@ test_renewal_fails (void)
   guint state, n_good = 0;
 
   use_container (services);
-  services->lifetime = 3;
+  SET (services, lifetime, 3);
   credentials = use ();
   check_key (credentials, "KEY1");
-  services->status = 404;
+  SET (services, status, 404);
   /* the old ones to their end, then the reason */
   while (!error) {
     if (hr_s3_credentials_get (credentials, &keys, &state, &error)) {
@@ -537,7 +575,7 @@ test_refused_keys (void)
   /* a request that was signed before that needs no others */
   g_assert_true (hr_s3_credentials_renew (credentials, 1));
   check_key (credentials, "KEY2");
-  g_assert_cmpuint (services->n_keys, ==, 2);
+  g_assert_cmpuint (get_n_keys (services), ==, 2);
   hr_s3_credentials_leave (credentials);
 }
 
@@ -585,7 +623,6 @@ test_expired_token (void)
   HrS3Config *config;
 
   use_container (services);
-  services->delay = 30;
   fake_s3_put (s3, "k", "abc", 3);
   fake_s3_set_hook (s3, refuse_key, &refusal);
   config = new_config (s3);
@@ -595,7 +632,7 @@ test_expired_token (void)
     g_assert_true (hr_http_wait (http, hr_s3_get (config, "demo", "k"), -1, &answered, &error));
     g_assert_cmpuint (answered.received, ==, 3);
   }
-  g_assert_cmpuint (services->n_keys, ==, 2);
+  g_assert_cmpuint (get_n_keys (services), ==, 2);
   g_assert_cmpuint (refusal.n_expired, ==, 1);
   /* waiting for keys is no try */
   g_assert_cmpuint (hr_http_get_counts (http)->tries, ==, 2);
@@ -608,9 +645,87 @@ test_expired_token (void)
   }
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
   g_assert_nonnull (strstr (error->message, "ExpiredToken"));
-  g_assert_cmpuint (services->n_keys, ==, 3);
+  g_assert_cmpuint (get_n_keys (services), ==, 3);
   hr_s3_config_unref (config);
 }
+
+/* ---- answers without a word ---- */
+
+typedef struct {
+  guint status;
+  const char *refused; /* in Authorization, or in X-Amz-Date */
+  const char *date;
+  const char *body;
+  guint n;
+} Wordless;
+
+static void
+answer_wordless (const FakeRequest *request, FakeReply *reply, gpointer data)
+{
+  Wordless *wordless = data;
+  g_autofree char *authorization = fake_request_get_header (request, "Authorization");
+  g_autofree char *date = fake_request_get_header (request, "X-Amz-Date");
+
+  wordless->n++;
+  fake_reply_add_header (reply, "ETag", "\"e\"");
+  fake_reply_set_text (reply, "abc");
+  if (!strstr (authorization, wordless->refused) && !g_str_has_prefix (date, wordless->refused))
+    return;
+  reply->status = wordless->status;
+  if (wordless->date)
+    fake_reply_add_header (reply, "Date", wordless->date);
+  if (wordless->body)
+    fake_reply_set_text (reply, wordless->body);
+}
+
+/* the object's size: mended after one refusal */
+static void
+check_mended (Wordless *wordless, gboolean head)
+{
+  FakeServer *server = fake_server_new (answer_wordless, wordless);
+  HrHttpOptions options = HR_HTTP_OPTIONS;
+  g_autoptr (HrHttp) http = hr_http_new (&options, NULL);
+  HrS3Settings settings = { .endpoint = fake_server_get_url (server), .region = "eu-west-1" };
+  g_auto (HrHttpAnswer) answered = { 0 };
+  g_autoptr (GError) error = NULL;
+  HrS3Config *config = hr_s3_config_new (&settings, &error);
+
+  g_assert_no_error (error);
+  g_assert_true (
+      hr_http_wait (http, head ? hr_s3_head (config, "demo", "k") : hr_s3_get (config, "demo", "k"),
+                    -1, &answered, &error));
+  g_assert_no_error (error);
+  g_assert_cmpint (answered.size, ==, 3);
+  g_assert_cmpuint (wordless->n, ==, 2);
+  hr_s3_config_unref (config);
+  fake_server_free (server);
+}
+
+static void
+test_wordless (void)
+{
+  g_autoptr (Services) services = services_new ();
+  g_autofree char *today = NULL;
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+  Wordless clock = { .status = 403, .date = "Mon, 02 Jan 2040 03:04:05 GMT" };
+  Wordless expired = { .status = 400, .refused = "Credential=KEY1/" };
+  Wordless region = {
+    .status = 400,
+    .refused = "/eu-west-1/s3/",
+    .body = "<Error><Code>AuthorizationHeaderMalformed</Code><Message>The authorization "
+            "header is malformed; the region 'eu-west-1' is wrong; expecting 'eu-west-3'"
+            "</Message><Region>eu-west-3</Region></Error>"
+  };
+
+  use_container (services);
+  clock.refused = today = g_date_time_format (now, "%Y");
+  check_mended (&clock, TRUE);
+  check_mended (&region, FALSE);
+  check_mended (&expired, TRUE);
+  g_assert_cmpuint (get_n_keys (services), ==, 2);
+}
+
+/* ---- stops ---- */
 
 static gpointer
 stop_later (gpointer data)
@@ -648,7 +763,7 @@ test_stop (void)
   g_autoptr (FakeS3) s3 = fake_s3_new ();
 
   set_role (services);
-  services->stall = TRUE;
+  SET (services, stall, TRUE);
   check_stop (s3);
   /* and its children, who hold the pipe */
   set_config ("[default]\ncredential_process = sh -c 'sleep 600 & sleep 600'\n");
@@ -687,7 +802,7 @@ test_transfers_go_on (void)
 
     g_assert_true (hr_http_wait (http, hr_s3_get (config, "demo", "k"), -1, &answered, NULL));
   }
-  services->stall = TRUE; /* keys do not come */
+  SET (services, stall, TRUE); /* keys do not come */
   g_assert_true (hr_s3_config_refresh (config, 1));
   request = hr_s3_get (config, "demo", "k");
   request->done = count_done;
@@ -800,6 +915,7 @@ main (int argc, char **argv)
   g_test_add_func ("/io/s3-credentials/renewal-fails", test_renewal_fails);
   g_test_add_func ("/io/s3-credentials/refused-keys", test_refused_keys);
   g_test_add_func ("/io/s3-credentials/expired-token", test_expired_token);
+  g_test_add_func ("/io/s3-credentials/wordless", test_wordless);
   g_test_add_func ("/io/s3-credentials/stop", test_stop);
   g_test_add_func ("/io/s3-credentials/transfers-go-on", test_transfers_go_on);
   g_test_add_func ("/io/s3-credentials/requester-pays", test_requester_pays);

@@ -118,7 +118,7 @@ class Fixture:
         out.mkdir()
         Services.mode = mode
         text = (f"s3src location=s3://demo/a.jsonl tries=2 endpoint={self.url} ! jsonlparse ! "
-                f"imagefetch allow-links={links} tries=2 ! imagedecode ! npysink location={out}/npy")
+                f"imagefetch allow-links={links} allow-addresses=all tries=2 ! imagedecode ! npysink location={out}/npy")
         text = text.replace("allow-links= ", "")
         arguments = [HR_LAUNCH, "-v", "--stats=json", "--progress=lines", "--on-error=skip", f"--dot={out}/dot",
                      f"--checkpoint={out}/checkpoint", "--checkpoint-every=1", "--checksum"]
