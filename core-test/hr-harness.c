@@ -271,7 +271,7 @@ has_pull_sink (HrPipeline *pipeline)
 }
 
 static char *
-run_once (const char *text, gboolean serial, guint workers)
+run_once (const char *text, gboolean serial, guint workers, const char *memory)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
@@ -285,6 +285,9 @@ run_once (const char *text, gboolean serial, guint workers)
   g_assert_no_error (error);
   if (serial)
     hr_pipeline_set_from_string (pipeline, "serial", "true", &error);
+  g_assert_no_error (error);
+  if (memory)
+    hr_pipeline_set_from_string (pipeline, "memory", memory, &error);
   g_assert_no_error (error);
   set_workers (pipeline, workers);
   hr_pipeline_start (pipeline, &error);
@@ -306,10 +309,14 @@ run_once (const char *text, gboolean serial, guint workers)
 char *
 hr_harness_run (const char *text)
 {
-  g_autofree char *reference = run_once (text, TRUE, 1);
+  g_autofree char *reference = run_once (text, TRUE, 1, NULL);
+  g_autofree char *poor = run_once (text, FALSE, 4, "1");
 
+  if (strcmp (poor, reference) != 0)
+    g_error ("with a budget of one byte, other bytes are delivered than serially (%s, not %s): %s",
+             poor, reference, text);
   for (guint workers = 1; workers <= 4; workers += 3) {
-    g_autofree char *sha256 = run_once (text, FALSE, workers);
+    g_autofree char *sha256 = run_once (text, FALSE, workers, NULL);
 
     if (strcmp (sha256, reference) != 0)
       g_error ("with %u workers, other bytes are delivered than serially (%s, not %s): %s", workers,

@@ -84,7 +84,7 @@ void hr_harness_free (HrHarness *harness);
  * @text: a whole pipeline, that ends and does not fail
  *
  * Runs it serially, then with threads, with 1 and with 4 workers in each parallel element, and
- * checks that all runs deliver the same bytes.
+ * with a budget of one byte, and checks that all runs deliver the same bytes.
  *
  * Returns: (transfer full): the sha256 of what was delivered
  */
