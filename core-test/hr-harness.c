@@ -310,11 +310,8 @@ char *
 hr_harness_run (const char *text)
 {
   g_autofree char *reference = run_once (text, TRUE, 1, NULL);
-  g_autofree char *poor = run_once (text, FALSE, 4, "1");
+  g_autofree char *poor = NULL;
 
-  if (strcmp (poor, reference) != 0)
-    g_error ("with a budget of one byte, other bytes are delivered than serially (%s, not %s): %s",
-             poor, reference, text);
   for (guint workers = 1; workers <= 4; workers += 3) {
     g_autofree char *sha256 = run_once (text, FALSE, workers, NULL);
 
@@ -322,6 +319,10 @@ hr_harness_run (const char *text)
       g_error ("with %u workers, other bytes are delivered than serially (%s, not %s): %s", workers,
                sha256, reference, text);
   }
+  poor = run_once (text, FALSE, 4, "1");
+  if (strcmp (poor, reference) != 0)
+    g_error ("with a budget of one byte, other bytes are delivered than serially (%s, not %s): %s",
+             poor, reference, text);
   return g_steal_pointer (&reference);
 }
 

@@ -217,6 +217,7 @@ test_dead_hosts (void)
                                         "on-error=skip tries=2",
                                         uris[i]);
 
+    g_test_message ("%s", error->message);
     g_assert_error (error, HR_DATA_ERROR, HR_DATA_ERROR_MEDIA_NOT_FOUND);
     g_assert_nonnull (strstr (error->message, uris[i]));
     g_assert_nonnull (strstr (error->message, "(2 tries in "));
