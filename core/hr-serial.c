@@ -317,20 +317,23 @@ consume_one (HrElement *sink)
   HrWorker *worker = worker_of (sink);
   HrBuffer *buffer = next (sink);
   gint64 begin = hr_now ();
+  gboolean good = buffer != NULL;
 
-  if (buffer == NULL) {
+  if (good) {
+    count (worker, buffer);
+    if (buffer->flags & HR_BUFFER_HOLE)
+      hr_buffer_unref (buffer);
+    else
+      good = hr_work_consume (worker, buffer);
+    hr_counter_add (&worker->working, hr_now () - begin);
+  }
+  if (good) {
+    hr_sink_done (sink->run, hr_now ());
+  } else {
     hr_link_close (input (sink, 0));
     hr_sink_leave (sink->run);
-    return FALSE;
   }
-  count (worker, buffer);
-  if (buffer->flags & HR_BUFFER_HOLE)
-    hr_buffer_unref (buffer);
-  else
-    hr_work_consume (worker, buffer);
-  hr_counter_add (&worker->working, hr_now () - begin);
-  hr_sink_done (sink->run, hr_now ());
-  return TRUE;
+  return good;
 }
 
 /* the sinks take turns */
