@@ -166,6 +166,13 @@ usage_error (const char *message)
   return EXIT_USAGE;
 }
 
+static int
+fail (const char *message)
+{
+  fprintf (stderr, "hr-launch: %s\n", message);
+  return EXIT_FAILED;
+}
+
 static gboolean
 set_properties (HrPipeline *pipeline, GError **error)
 {
@@ -298,16 +305,21 @@ run (HrPipeline *pipeline)
   if (!look_for_app_elements (pipeline, &pulled))
     return EXIT_USAGE;
   if (!launch_checkpoint_read (pipeline, options.checkpoint, options.resume, &error))
-    return usage_error (error->message);
+    /* one that cannot be read says nothing against the pipeline */
+    return error->domain == G_FILE_ERROR ? fail (error->message) : usage_error (error->message);
   watch = launch_watch_new (pipeline, options.quiet ? LAUNCH_PROGRESS_NONE : options.progress,
-                            limit, options.verbose, options.checkpoint);
+                            limit, options.verbose, options.checkpoint, &error);
+  if (watch == NULL)
+    return fail (error->message);
   started = hr_pipeline_start (pipeline, &error);
-  if (started)
-    launch_watch_started (watch);
-  if (started)
-    run_to_end (pipeline, pulled, &error);
-  else if (error->domain == HR_PARSE_ERROR)
+  if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
+  if (started && launch_watch_started (watch, &error)) {
+    run_to_end (pipeline, pulled, &error);
+  } else if (started) {
+    hr_pipeline_stop (pipeline);
+    hr_pipeline_wait (pipeline, NULL);
+  }
   signal_number = launch_watch_end (watch);
   if (started && options.checkpoint != NULL)
     launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
@@ -342,10 +354,8 @@ launch (void)
   if (pipeline == NULL || !set_properties (pipeline, &error))
     return usage_error (error->message);
   canonical = hr_pipeline_to_string (pipeline);
-  if (options.dot != NULL && !write_dot (pipeline, &error)) {
-    fprintf (stderr, "hr-launch: %s\n", error->message);
-    return EXIT_FAILED;
-  }
+  if (options.dot != NULL && !write_dot (pipeline, &error))
+    return fail (error->message);
   if (options.print) {
     printf ("%s\n", canonical);
     return EXIT_OK;

@@ -209,9 +209,19 @@ watch_messages (gpointer data)
   return NULL;
 }
 
+static void
+watch_free (LaunchWatch *watch)
+{
+  if (watch->signals >= 0)
+    close (watch->signals);
+  if (watch->bell >= 0)
+    close (watch->bell);
+  g_free (watch);
+}
+
 LaunchWatch *
 launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, gboolean verbose,
-                  const char *checkpoint)
+                  const char *checkpoint, GError **error)
 {
   LaunchWatch *watch = g_new0 (LaunchWatch, 1);
   sigset_t set = our_signals ();
@@ -225,14 +235,22 @@ launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, 
   watch->checkpoint = checkpoint;
   watch->signals = signalfd (-1, &set, SFD_CLOEXEC);
   watch->bell = eventfd (0, EFD_CLOEXEC);
-  watch->signal_thread = g_thread_new ("signals", watch_signals, watch);
+  /* without it Ctrl-C, which is blocked, would do nothing */
+  if (watch->signals < 0 || watch->bell < 0)
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "signalfd and eventfd: %s",
+                 g_strerror (errno));
+  else
+    watch->signal_thread = g_thread_try_new ("signals", watch_signals, watch, error);
+  if (watch->signal_thread == NULL)
+    g_clear_pointer (&watch, watch_free);
   return watch;
 }
 
-void
-launch_watch_started (LaunchWatch *watch)
+gboolean
+launch_watch_started (LaunchWatch *watch, GError **error)
 {
-  watch->message_thread = g_thread_new ("messages", watch_messages, watch);
+  watch->message_thread = g_thread_try_new ("messages", watch_messages, watch, error);
+  return watch->message_thread != NULL;
 }
 
 int
@@ -248,8 +266,6 @@ launch_watch_end (LaunchWatch *watch)
   if (watch->message_thread != NULL)
     g_thread_join (watch->message_thread);
   signal_number = g_atomic_int_get (&watch->signal);
-  close (watch->signals);
-  close (watch->bell);
-  g_free (watch);
+  watch_free (watch);
   return signal_number;
 }

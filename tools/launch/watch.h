@@ -13,10 +13,11 @@ typedef struct _LaunchWatch LaunchWatch;
 
 /* before any thread is made: from now on SIGINT and SIGTERM are the watch's */
 void launch_block_signals (void);
-/* @checkpoint: the file that checkpoints go to; NULL: none */
+/* @checkpoint: the file that checkpoints go to; NULL: none. Returns: NULL if the system has no
+ * thread or descriptor left for it */
 LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
-                               gboolean verbose, const char *checkpoint);
+                               gboolean verbose, const char *checkpoint, GError **error);
 /* hr_pipeline_start() has returned TRUE */
-void launch_watch_started (LaunchWatch *watch);
+gboolean launch_watch_started (LaunchWatch *watch, GError **error);
 /* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */
 int launch_watch_end (LaunchWatch *watch);
