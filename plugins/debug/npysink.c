@@ -91,8 +91,7 @@ write_npy (const char *path, const HrTensor *tensor, GError **error)
     return FALSE;
   ok = write_bytes (fd, path, header->str, header->len, error)
        && write_tensor (fd, path, tensor, error);
-  close (fd);
-  return ok;
+  return close_file (fd, path, ok, error);
 }
 
 static gboolean
@@ -125,14 +124,10 @@ write_json (const char *stem, const HrBuffer *in, guint64 index, GError **error)
 {
   g_autofree char *path = g_strdup_printf ("%s.json", stem);
   g_autofree char *text = npy_describe (in, index);
-  gboolean ok;
   int fd = open_file (path, error);
 
-  if (fd < 0)
-    return FALSE;
-  ok = write_bytes (fd, path, text, strlen (text), error);
-  close (fd);
-  return ok;
+  return fd >= 0
+         && close_file (fd, path, write_bytes (fd, path, text, strlen (text), error), error);
 }
 
 static gboolean

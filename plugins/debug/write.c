@@ -48,6 +48,16 @@ write_bytes (int fd, const char *path, gconstpointer data, gsize size, GError **
   return TRUE;
 }
 
+gboolean
+close_file (int fd, const char *path, gboolean ok, GError **error)
+{
+  gboolean closed = close (fd) == 0;
+
+  if (ok && !closed)
+    set_error (error, path);
+  return ok && closed;
+}
+
 /* copies dimension @dim and all below it to *@to */
 static void
 gather (const HrTensor *tensor, guint dim, const guint8 *from, gsize width, guint8 **to)
