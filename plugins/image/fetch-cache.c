@@ -69,5 +69,6 @@ hr_fetch_keep (HrFetchItem *item, const char *etag)
   if (hr_object_cache_is_on (&state->shared->cache))
     hr_object_cache_miss (&state->shared->cache, item->key, strong ? etag : NULL,
                           item->memory ? item->memory->data : NULL, item->size,
-                          strong || state->self->cache_age > 0);
+                          /* nothing is what some faults look like, and not worth a file */
+                          item->size > 0 && (strong || state->self->cache_age > 0));
 }
