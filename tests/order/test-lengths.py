@@ -453,9 +453,8 @@ def test_padding_row(_):
     data.remove()
 
 
-def test_rows_refused(runner):
-    """what could not go on exactly, and what rows cannot be made up for"""
-    one = next(r for r in (Rows([runner], seed) for seed in range(100)) if len(r.order(0)[1]) > 1 and any(s and s[1] for s in r.sizes.values()))
+def check_refused(runner, mixed):
+    one = next(r for r in (Rows([runner], seed, mixed) for seed in range(100)) if len(r.order(0)[1]) > 1 and any(s and s[1] for s in r.sizes.values()))
     one.run = {"epochs": 3}
     first = one.ask(one.text(one.run), mark=1)["checkpoint"]
     plain = one.ask(one.text(one.run, scan=""), mark=1)["checkpoint"]
@@ -463,11 +462,17 @@ def test_rows_refused(runner):
     for resume, scan, why in ((first, "", "are not now"), (plain, "scan=lengths", "are now")):
         answer = runner.run(one.text(one.run, scan), environment=environment, resume=resume)
         assert why in (answer["error"] or ""), answer["error"]
-    for i, path in enumerate(p for n in range(len(SIZES)) for p in one.costs.data.folder.rglob(f"{n}.png")):
+    for path in (p for data, _ in one.costs.members for p in data.folder.rglob("[0-9].png")):
         path.write_bytes(png(512, 512))
     answer = runner.run(one.text(one.run), environment={"HR_PLAN_CACHE": ""}, resume=first)
     assert "lengths of lines are not" in (answer["error"] or ""), answer["error"]
     one.close()
+
+
+def test_rows_refused(runner):
+    """what could not go on exactly, and what rows cannot be made up for"""
+    for mixed in (False, True):
+        check_refused(runner, mixed)
     data = some_data()
     for more, batch, why in (("", "tee name=t ! batch mode=packed max-tokens=500 ! fakesink t. ! batch size=4", "no tee"),
                              ("ordered=false", "batch mode=packed max-tokens=500", "ordered=false there")):
