@@ -94,6 +94,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             first, last = int(asked[1]), min(int(asked[2]), size - 1)
             status, told = (206, f"bytes {first}-{last}/{'*' if self.server.kind == 'star' else size}") if first < size else (416, f"bytes */{size}")
             body = body[first:last + 1]
+        if self.headers.get("If-None-Match") == '"e%d"' % size:
+            status, body, told = 304, b"", None
         with self.server.lock:
             self.server.n_bytes += len(body)
             self.server.questions += 1
@@ -188,6 +190,21 @@ def test_too_large(this):
         small = sum(sum(parts(n)) for n, (d, _) in IMAGES.items() if len(d) <= limit)
         over = sum(FIRST for d, _ in IMAGES.values() if len(d) > limit)
         assert read == small + (over if prefix else 0), (prefix, read, small, over)
+
+
+def test_cache(this):
+    """with a cache, beginnings are not kept as images; images that are kept are taken whole, if the server says so"""
+    prefix = f"{this.where}/"
+    with tempfile.TemporaryDirectory() as folder:
+        _, _, plain = this.run(prefix, steps=-1)
+        wanted = [[m[4] for m in step[4]] for step in plain["steps"]]
+        for again in (False, True):
+            read, lengths, answer = this.run(prefix, more=f"cache={folder}", steps=-1)
+            assert lengths == SIZES, lengths
+            assert [[m[4] for m in step[4]] for step in answer["steps"]] == wanted
+            assert read == (0 if again else PARTS), (again, read)
+        fetch, = (e for e in answer["stats"]["elements"] if e["factory"] == "imagefetch")
+        assert fetch["fetched_bytes"] == 0 and fetch["cache_hit_bytes"] == WHOLE, fetch
 
 
 if __name__ == "__main__":
