@@ -26,13 +26,22 @@ def text(rng, most):
     return "".join(rng.choice(BITS) for _ in range(rng.randrange(most)))
 
 
+def make_key(rng):
+    """also none, and one as long as S3 allows"""
+    key = rng.choice(["", "k", "/", "../", "./", ".."]) + text(rng, 12)
+    return key if rng.randrange(20) else (key + "é/long " * 200).encode()[:1000].decode(errors="ignore")
+
+
 def make(rng):
     names = rng.sample(HEADERS, rng.randrange(4))
+    bucket = rng.choice(["corpus", "my-bucket", "with.dots", "Old_Bucket"])
     return {
         "endpoint": rng.choice(["http://127.0.0.1:9000", "https://s3.example.test", "http://store.test:8080",
                                 "https://s3.example.test:443"]),
-        "bucket": rng.choice(["corpus", "my-bucket", "with.dots", "Old_Bucket"]),
-        "key": "k" + text(rng, 12), "region": rng.choice(["us-east-1", "eu-west-3", ""]) or "auto",
+        "bucket": bucket,
+        "key": make_key(rng),
+        # capitals are no host name
+        "addressing": "path" if bucket == "Old_Bucket" else rng.choice(["path", "virtual"]), "region": rng.choice(["us-east-1", "eu-west-3", ""]) or "auto",
         "method": rng.choice(["GET", "HEAD"]), "access_key": rng.choice(["AKIA1", "AKIA2/x"]),
         "secret_key": rng.choice(["secret/one+two=", "s" * 200]), "token": rng.choice([None, "to/ken==" * 20]),
         "query": [[name, text(rng, 6)] for name in rng.sample(NAMES, rng.randrange(5))],
@@ -42,10 +51,15 @@ def make(rng):
 
 def reference(case):
     """what botocore sends: the URL and the signature"""
-    path = "/" + case["bucket"] + "/" + percent_encode(case["key"], safe="/~")
+    scheme, host = case["endpoint"].split("://")
+    if case["addressing"] == "virtual":
+        host, path = case["bucket"] + "." + host, "/"
+    else:
+        path = "/" + case["bucket"] + ("/" if case["key"] else "")
+    path += percent_encode(case["key"], safe="/~")
     query = "&".join(percent_encode(n, safe="-._~") + "=" + percent_encode(v, safe="-._~") for n, v in case["query"])
     request = botocore.awsrequest.AWSRequest(
-        method=case["method"], url=case["endpoint"] + path + ("?" + query if query else ""),
+        method=case["method"], url=scheme + "://" + host + path + ("?" + query if query else ""),
         headers={line.split(":", 1)[0]: " ".join(line.split(":", 1)[1].split()) for line in case["headers"]})
     now = datetime.datetime.fromtimestamp(case["time"], datetime.timezone.utc)
     botocore.auth.get_current_datetime = lambda *a, **k: now

@@ -3,6 +3,7 @@
 #include "sigv4.h"
 #include <json-glib/json-glib.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *
 get (JsonObject *object, const char *name)
@@ -44,7 +45,9 @@ answer (HrSigv4Keys *keys, JsonObject *object)
   HrS3Settings settings = { .endpoint = get (object, "endpoint"),
                             .no_sign_request = TRUE,
                             .region = get (object, "region"),
-                            .addressing = HR_S3_ADDRESSING_PATH };
+                            .addressing = strcmp (get (object, "addressing"), "path") == 0
+                                              ? HR_S3_ADDRESSING_PATH
+                                              : HR_S3_ADDRESSING_VIRTUAL };
   g_autoptr (HrS3Config) config = hr_s3_config_new (&settings, NULL);
   g_auto (HrS3Place) place = { 0 };
   g_autofree char *query = get_query (object);
