@@ -38,12 +38,13 @@ class Server:
         self.log = []
         self.numbers = itertools.count(1)
         self.connections = itertools.count(1)
+        self.in_flight = 0
         self.zero()
 
     def zero(self):
         """counts begin anew, and what faults have changed is as it was"""
         self.seen, self.reads = {}, {}
-        self.counts = {"requests": 0, "connections": 0, "bytes": 0, "in_flight": 0, "most_in_flight": 0,
+        self.counts = {"requests": 0, "connections": 0, "bytes": 0, "most_in_flight": self.in_flight,
                        "faults": {}, "ops": {}, "statuses": {}}
         self.log.clear()
         self.regions.clear()
@@ -99,6 +100,7 @@ class Server:
         if self.listeners:
             return
         for i, (host, port) in enumerate(self.addresses):
+            port = port or self.addresses[0][1]  # the same on all
             server = await asyncio.start_server(self.serve, host, port, limit=1 << 20, ssl=self.tls, backlog=1024)
             self.addresses[i] = host, server.sockets[0].getsockname()[1]
             self.listeners.append(server)
@@ -138,16 +140,17 @@ class Server:
             await wire.write(Reply(400, [("Connection", "close")], str(error).encode(), close=True).head())
             return False
         if request.path.startswith(CONTROL):
+            await self.settle()
             reply = self.control(request)
             reply.head_only = request.method == "HEAD"
             await wire.send(reply)
             return True
-        self.counts["in_flight"] += 1
-        self.counts["most_in_flight"] = max(self.counts["most_in_flight"], self.counts["in_flight"])
+        self.in_flight += 1
+        self.counts["most_in_flight"] = max(self.counts["most_in_flight"], self.in_flight)
         try:
             ended = await self.answer(wire, request, connection, number)
         finally:
-            self.counts["in_flight"] -= 1
+            self.in_flight -= 1
         return ended == "complete" and not old and (request.get("connection") or "").lower() != "close"
 
     async def answer(self, wire, request, connection, number):
@@ -222,7 +225,9 @@ class Server:
             exchange.reply.body = f"{listing.HEADER}<LocationConstraint>{region}</LocationConstraint>".encode()
         elif op == "put" and not key:
             self.store.made.add(bucket)
-        elif op == "put" and self.store.has_bucket(bucket):
+        elif not self.store.has_bucket(bucket):
+            exchange.error(404, "NoSuchBucket", "The specified bucket does not exist", BucketName=bucket)
+        elif op == "put":
             exchange.reply.set("ETag", self.store.put(bucket, key, exchange.request.body).etag)
         elif op == "delete" and key:
             self.store.remove(bucket, key)
@@ -232,6 +237,12 @@ class Server:
         return exchange.reply
 
     # ---- what tests tell us ----
+
+    async def settle(self):
+        """an answer that was read may not be in the log yet"""
+        end = time.monotonic() + 1
+        while self.in_flight and time.monotonic() < end:
+            await asyncio.sleep(0.002)
 
     def control(self, request):
         word, _, rest = request.path[len(CONTROL):].partition("/")
