@@ -292,16 +292,37 @@ test_container_token (void)
   check_container (services, NULL, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE: ");
 }
 
+/* a web identity of the environment is the run's own, not its source profiles' */
+static void
+test_whose_identity (void)
+{
+  g_autoptr (HrS3Source) source = NULL;
+  g_autoptr (GError) error = NULL;
+
+  clear_env ();
+  set_config ("[default]\nrole_arn=r\nsource_profile=keys\n[profile keys]\n"
+              "aws_access_key_id=K\naws_secret_access_key=s\n");
+  g_setenv ("AWS_WEB_IDENTITY_TOKEN_FILE", "/nonexistent", TRUE);
+  g_setenv ("AWS_ROLE_ARN", "other", TRUE);
+  source = hr_s3_source_find (NULL, "eu-west-1", &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (source->kind, ==, HR_S3_SOURCE_ROLE);
+  g_assert_cmpstr (source->role_arn, ==, "r");
+  g_assert_cmpint (source->from->kind, ==, HR_S3_SOURCE_KEYS);
+}
+
 /* ---- what is refused ---- */
 
 static void
 check_find (const char *profile, const char *words)
 {
   g_autoptr (GError) error = NULL;
+  g_autofree char *line = NULL;
 
   g_assert_null (hr_s3_source_find (profile, "eu-west-1", &error));
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
-  if (!strstr (error->message, words))
+  line = g_strconcat (error->message, "\n", NULL);
+  if (!strstr (line, words))
     g_error ("no \"%s\" in: %s", words, error->message);
 }
 
@@ -319,8 +340,8 @@ test_refused (void)
       "sso_account_id=1\nsso_role_name=r\n[profile lost]\nrole_arn=r\nsource_profile=nobody\n"
       "[profile login]\nlogin_session=x\n[profile empty]\nrole_arn=r\nsource_profile=plain\n"
       "[profile plain]\nregion=x\n[profile token]\nweb_identity_token_file=/t\n");
-  check_find ("a", "a → b → c → a");
-  check_find ("self", "self → self");
+  check_find ("a", "in a circle: a → b → c → a\n");
+  check_find ("self", "in a circle: self → self\n");
   check_find ("mfa", "export-credentials --profile mfa");
   check_find ("both", "both source_profile and credential_source");
   check_find ("alone", "no source_profile, credential_source or");
@@ -494,6 +515,7 @@ test_renewed_early (void)
   g_autoptr (Services) services = services_new ();
   HrS3Credentials *credentials;
   guint state, n_meanwhile = 0;
+  gint64 now, expires = 0;
   gboolean waits;
 
   use_container (services);
@@ -507,8 +529,8 @@ test_renewed_early (void)
 
     g_setenv ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, TRUE);
   }
-  /* of a life of 8 s the last is near to the end */
-  SET (services, lifetime, 8);
+  /* of a life of 12 s the last two are near to the end */
+  SET (services, lifetime, 12);
   credentials = use ();
   check_key (credentials, "KEY2");
   SET (services, lifetime, 3600);
@@ -517,7 +539,9 @@ test_renewed_early (void)
     g_auto (HrS3Keys) old = { 0 };
     g_autoptr (GError) error = NULL;
 
+    now = g_get_real_time () / G_USEC_PER_SEC;
     waits = !hr_s3_credentials_get (credentials, &old, &state, &error);
+    expires = waits ? expires : old.expires;
     g_assert_no_error (error);
     if (!waits)
       g_assert_cmpstr (old.access_key, ==, "KEY2");
@@ -525,6 +549,7 @@ test_renewed_early (void)
     g_usleep (5000);
   } while (!waits);
   g_assert_cmpuint (n_meanwhile, >, 0);
+  g_assert_cmpint (now, <, expires);
   g_assert_cmpuint (state, ==, 1); /* … and when their end is near, they are waited for */
   hr_mutex_unlock (&services->gate);
   check_key (credentials, "KEY3");
@@ -539,6 +564,7 @@ test_renewal_fails (void)
   g_autoptr (GError) error = NULL;
   g_auto (HrS3Keys) keys = { 0 };
   guint state, n_good = 0;
+  gint64 expires = 0;
 
   use_container (services);
   SET (services, lifetime, 3);
@@ -549,12 +575,14 @@ test_renewal_fails (void)
   while (!error) {
     if (hr_s3_credentials_get (credentials, &keys, &state, &error)) {
       g_assert_cmpstr (keys.access_key, ==, "KEY1");
+      expires = keys.expires;
       hr_s3_keys_clear (&keys);
       n_good++;
     }
     g_usleep (10000);
   }
   g_assert_cmpuint (n_good, >, 0);
+  g_assert_cmpint (g_get_real_time () / G_USEC_PER_SEC, >=, expires);
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
   g_assert_nonnull (strstr (error->message, "HTTP 404"));
   hr_s3_credentials_leave (credentials);
@@ -899,12 +927,16 @@ main (int argc, char **argv)
   g_test_add_func ("/io/s3-credentials/proxy-is-passed-by", test_proxy_is_passed_by);
   g_test_add_func ("/io/s3-credentials/container-token", test_container_token);
   g_test_add_func ("/io/s3-credentials/container-hosts", test_container_hosts);
+  g_test_add_func ("/io/s3-credentials/whose-identity", test_whose_identity);
   g_test_add_func ("/io/s3-credentials/refused", test_refused);
   g_test_add_func ("/io/s3-credentials/process", test_process);
   g_test_add_func ("/io/s3-credentials/sts-faults", test_sts_faults);
   g_test_add_func ("/io/s3-credentials/sts-hosts", test_sts_hosts);
   g_test_add_data_func ("/io/s3-credentials/sts-broken/cut",
-                        "<R><Credentials><AccessKeyId>K</AccessKeyId>", test_sts_broken);
+                        "<R><Credentials><AccessKeyId>K</AccessKeyId><SecretAccessKey>CANARY"
+                        "</SecretAccessKey><Expiration>2099-01-01T00:00:00Z</Expiration>"
+                        "</Credentials>",
+                        test_sts_broken);
   g_test_add_data_func ("/io/s3-credentials/sts-broken/empty", "", test_sts_broken);
   g_test_add_data_func ("/io/s3-credentials/sts-broken/other", "<html></html>", test_sts_broken);
   g_test_add_data_func ("/io/s3-credentials/sts-broken/no-end",
