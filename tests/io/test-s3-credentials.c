@@ -218,6 +218,21 @@ wait_for_state (HrS3Credentials *credentials, guint state)
 /* ---- one fetch ---- */
 
 static void
+check_fetch (const char *words)
+{
+  g_autoptr (GError) error = NULL;
+  HrS3Credentials *credentials = use ();
+  g_autofree char *key = get_key (credentials, &error);
+
+  hr_s3_credentials_leave (credentials);
+  g_assert_null (key);
+  g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
+  if (!strstr (error->message, words))
+    g_error ("no \"%s\" in: %s", words, error->message);
+  g_assert_null (strstr (error->message, "CANARY"));
+}
+
+static void
 test_instance (void)
 {
   g_autoptr (Services) services = services_new ();
@@ -237,6 +252,23 @@ test_instance (void)
   hr_s3_credentials_leave (one);
   g_assert_cmpuint (fake_server_get_n_requests (services->server), ==, 3);
   check_head (services, "X-aws-ec2-metadata-token: SESSION\r\n");
+}
+
+/* the last place of all has none, or is none */
+static void
+test_no_instance (void)
+{
+  g_autoptr (Services) services = services_new ();
+
+  g_setenv ("AWS_EC2_METADATA_DISABLED", "false", TRUE);
+  g_setenv ("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1", TRUE);
+  check_fetch ("public data needs no-sign-request=true");
+  g_setenv ("AWS_EC2_METADATA_SERVICE_ENDPOINT", fake_server_get_url (services->server), TRUE);
+  SET (services, status, 404);
+  check_fetch ("HTTP 404 Not Found; public data");
+  SET (services, status, 200);
+  SET (services, body, "CANARY\1");
+  check_fetch ("gives a session token that is none");
 }
 
 static void
@@ -382,21 +414,6 @@ test_container_hosts (void)
     g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
     g_clear_error (&error);
   }
-}
-
-static void
-check_fetch (const char *words)
-{
-  g_autoptr (GError) error = NULL;
-  HrS3Credentials *credentials = use ();
-  g_autofree char *key = get_key (credentials, &error);
-
-  hr_s3_credentials_leave (credentials);
-  g_assert_null (key);
-  g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED);
-  if (!strstr (error->message, words))
-    g_error ("no \"%s\" in: %s", words, error->message);
-  g_assert_null (strstr (error->message, "CANARY"));
 }
 
 static void
@@ -924,6 +941,7 @@ main (int argc, char **argv)
   config = g_build_filename (home, "config", NULL);
   g_setenv ("HOME", home, TRUE);
   g_test_add_func ("/io/s3-credentials/instance", test_instance);
+  g_test_add_func ("/io/s3-credentials/no-instance", test_no_instance);
   g_test_add_func ("/io/s3-credentials/proxy-is-passed-by", test_proxy_is_passed_by);
   g_test_add_func ("/io/s3-credentials/container-token", test_container_token);
   g_test_add_func ("/io/s3-credentials/container-hosts", test_container_hosts);

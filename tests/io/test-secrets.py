@@ -52,8 +52,9 @@ class Services(http.server.BaseHTTPRequestHandler):
         words = f"{self.headers.get('Authorization')} {self.headers.get('X-Amz-Security-Token')} {sent} {self.path}"
         words = words.replace("&", "&amp;")
         words = words + "\n" + words
-        # a secret that a cut would leave in halves
-        words += "x" * (390 - len(words) % 390) + words
+        if code == "AccessDenied" and self.command != "POST":
+            # of a secret at the end of what is shown, half would be left
+            words = "x" * (400 - len("HTTP 403 AccessDenied: CANARY-t")) + self.headers["X-Amz-Security-Token"]
         self.answer(f"<Error><Code>{code}</Code><Message>{words}</Message></Error>" if self.command != "POST" else
                     f"<ErrorResponse><Error><Code>{code}</Code><Message>{words}</Message></Error></ErrorResponse>", 403)
 
@@ -154,7 +155,8 @@ def run(fixture):
     fixture.check("keys of the environment, good links and one bad", 3, gone, **keys)
     fixture.check("keys of a container", 3, gone, **container)
     fixture.check("a server that repeats what it was sent", 1, "SignatureDoesNotMatch", mode="SignatureDoesNotMatch", **keys)
-    fixture.check("the same of a container's keys, which expired", 1, "ExpiredToken", mode="ExpiredToken", **container)
+    fixture.check("a token at the end of what is shown", 1, "AccessDenied: xxx", mode="AccessDenied", **keys)
+    fixture.check("what is repeated of keys that have expired", 1, "ExpiredToken", mode="ExpiredToken", **container)
     fixture.check("the token service repeats it", 1, "STS AssumeRole of", AWS_PROFILE="role")
     fixture.check("the token service repeats a token", 1, "STS AssumeRoleWithWebIdentity of", AWS_PROFILE="web")
     fixture.check("a program that prints no JSON", 1, "is no JSON object", AWS_PROFILE="process")
