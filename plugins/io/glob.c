@@ -51,47 +51,77 @@ match_set (const char *set, gunichar c, gboolean *matches)
   return *set ? set + 1 : NULL;
 }
 
+/* one thing of the pattern that is no star, and what it stands for; both step over it */
 static gboolean
-match_star (const char *pattern, const char *name)
+match_one (const char **pattern, const char **name)
 {
-  gboolean deep = *pattern == '*';
+  const char *after_pattern, *after_name, *end;
+  gunichar wanted, c;
+  gboolean matches;
 
-  while (*pattern == '*')
-    pattern++;
-  for (;; name++) {
-    if (hr_glob_match (pattern, name))
-      return TRUE;
-    if (!*name || (*name == '/' && !deep))
-      return FALSE;
+  if (!**pattern || !**name)
+    return FALSE;
+  wanted = next_char (*pattern, &after_pattern);
+  c = next_char (*name, &after_name);
+  if (wanted == '?') {
+    matches = c != '/';
+  } else if (wanted == '[' && (end = match_set (after_pattern, c, &matches))) {
+    matches &= c != '/';
+    after_pattern = end;
+  } else {
+    matches = c == wanted;
   }
+  *pattern = after_pattern;
+  *name = after_name;
+  return matches;
 }
 
+/* what stands behind a star, and where in the name that is tried next */
+typedef struct {
+  const char *pattern; /* NULL: there is no star */
+  const char *name;
+} Star;
+
+/* the star takes one byte more */
+static gboolean
+stretch (Star *star, gboolean deep)
+{
+  if (!star->pattern || !*star->name || (*star->name == '/' && !deep))
+    return FALSE;
+  star->name++;
+  return TRUE;
+}
+
+/* Only the last star of each kind is ever stretched: what stands between two "*" holds no slash
+ * that the first could take, so the second can take all that a longer first one would have; and a
+ * "**" can take anything. So a pattern of many stars costs no more than name times name times
+ * pattern. */
 gboolean
 hr_glob_match (const char *pattern, const char *name)
 {
-  while (*pattern) {
-    const char *after_pattern, *after_name, *end;
-    gunichar wanted, c;
-    gboolean matches;
+  Star flat = { NULL, NULL }, deep = { NULL, NULL };
 
-    if (*pattern == '*')
-      return match_star (pattern + 1, name);
-    if (!*name)
-      return FALSE;
-    wanted = next_char (pattern, &after_pattern);
-    c = next_char (name, &after_name);
-    if (wanted == '?') {
-      matches = c != '/';
-    } else if (wanted == '[' && (end = match_set (after_pattern, c, &matches))) {
-      matches &= c != '/';
-      after_pattern = end;
-    } else {
-      matches = c == wanted;
+  while (*pattern || *name) {
+    if (*pattern == '*') {
+      gsize n = strspn (pattern, "*");
+      Star *star = n > 1 ? &deep : &flat;
+
+      if (n > 1)
+        flat.pattern = NULL;
+      pattern += n;
+      *star = (Star){ pattern, name };
+    } else if (!match_one (&pattern, &name)) {
+      if (stretch (&flat, FALSE)) {
+        pattern = flat.pattern;
+        name = flat.name;
+      } else if (stretch (&deep, TRUE)) {
+        flat.pattern = NULL;
+        pattern = deep.pattern;
+        name = deep.name;
+      } else {
+        return FALSE;
+      }
     }
-    if (!matches)
-      return FALSE;
-    pattern = after_pattern;
-    name = after_name;
   }
-  return !*name;
+  return TRUE;
 }

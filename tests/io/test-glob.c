@@ -70,11 +70,33 @@ test_parts (void)
   g_assert_cmpuint (hr_glob_folder_length ("/*"), ==, 1);
 }
 
+/* a pattern of many stars over a name that nearly fits: this ends */
+static void
+test_many_stars (void)
+{
+  g_autoptr (GString) flat = g_string_new (NULL), deep = g_string_new (NULL);
+  g_autofree char *name = g_strnfill (1000, 'a'), *fits = g_strconcat (name, "/b", NULL);
+
+  for (guint i = 0; i < 100; i++) {
+    g_string_append (flat, "*a");
+    g_string_append (deep, "**a");
+  }
+  g_assert_true (hr_glob_match (flat->str, name));
+  g_assert_true (hr_glob_match (deep->str, name));
+  g_string_append_c (flat, 'b');
+  g_string_append (deep, "b");
+  g_assert_false (hr_glob_match (flat->str, name));
+  g_assert_false (hr_glob_match (deep->str, name));
+  g_string_insert (deep, deep->len - 1, "*/");
+  g_assert_true (hr_glob_match (deep->str, fits));
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/io/glob/match", test_match);
   g_test_add_func ("/io/glob/parts", test_parts);
+  g_test_add_func ("/glob/many-stars", test_many_stars);
   return g_test_run ();
 }
