@@ -52,12 +52,12 @@ def test_exact():
            "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink", "--stops=6", "--steps=20")
     verify(f"mix name=m epochs=2 shuffle=full ! jsonlparse ! batch size=4 ! prefetchqueue ! fakesink sync-every=5 filesrc location={SHARDS}/ "
            f"weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ ! m.", "--stops=6")
-    # … and numbered rows of a mix
+    # … and numbered rows of a mix go on with any number of ranks
     for pattern in ("even", "random"):
         verify(f"scan=lengths mix name=m epochs=2 shuffle=full pattern={pattern} ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
                "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink "
                f"filesrc location={SHARDS}/ weight=2 ! m. filesrc location={CASES}/19-resume-one-shard/ repeat=false ! m.",
-               "--stops=6")
+               "--worlds=1,2,3", "--stops=6")
     data.remove()
 
 
@@ -71,9 +71,23 @@ def test_planted():
         assert re.search(r"\n  is     epoch \d, content .*byte \d+.*\n  not    ", out), out
 
 
+def test_planted_in_rows():
+    """… of numbered rows as well, for every number of ranks"""
+    data = Data()
+    tokenizer.write(data.folder / "tokenizer.json")
+    text = (f"scan=lengths filesrc location={SHARDS}/ shuffle=full epochs=2 ! jsonlparse ! tokenize tokenizer={data.folder}/tokenizer.json ! "
+            "batch mode=packed pack-window=20 max-tokens=300 ! prefetchqueue ! fakesink")
+    assert verify(text, "--stops=4", "--worlds=1,3", program=HR_VERIFY_RULES).startswith("exact")
+    out = verify(text, "--stops=4", "--worlds=1,3", program=HR_VERIFY_RULES, rule="cursor", status=1)
+    assert re.match(r"not exact: step \d+, cut by .* gone on as rank", out), out
+    data.remove()
+
+
 def test_usage():
     """what cannot be checked says why"""
     assert "3 ranks cannot share a step of 8 samples" in verify(pipeline(), "--worlds=3", status=2)
+    packed = f"world=2 epochs=0 steps=9 filesrc location={SHARDS}/ ! jsonlparse ! tokenize tokenizer=t.json ! batch mode=packed max-tokens=300 ! fakesink"
+    assert "with scan=lengths they are for any number" in verify(packed, "--worlds=1", status=2)
     assert "no list of numbers" in verify(pipeline(), "--workers=a", status=2)
     assert "neither a number from 1 on" in verify(pipeline(), "--stops=0", status=2)
     assert "no pipeline" in verify(status=2)

@@ -77,17 +77,27 @@ find_batch (HrPipeline *pipeline)
 }
 
 static gboolean
-is_packed (HrElement *batch)
+is_set_to (GObject *object, const char *name, const char *nick)
 {
   g_auto (GValue) value = G_VALUE_INIT;
   g_autoptr (GTypeClass) klass = NULL;
 
   g_value_init (&value,
-                g_object_class_find_property (G_OBJECT_GET_CLASS (batch), "mode")->value_type);
-  g_object_get_property (G_OBJECT (batch), "mode", &value);
+                g_object_class_find_property (G_OBJECT_GET_CLASS (object), name)->value_type);
+  g_object_get_property (object, name, &value);
   klass = g_type_class_ref (G_VALUE_TYPE (&value));
   return g_str_equal (g_enum_get_value ((GEnumClass *)klass, g_value_get_enum (&value))->value_nick,
-                      "packed");
+                      nick);
+}
+
+gboolean
+verify_has_numbered_rows (HrPipeline *pipeline)
+{
+  HrElement *batch = find_batch (pipeline);
+
+  return batch != NULL && is_set_to (G_OBJECT (batch), "mode", "packed")
+         && is_set_to (G_OBJECT (pipeline), "scan", "lengths")
+         && get_number (G_OBJECT (pipeline), "steps") == 0;
 }
 
 guint64
@@ -96,7 +106,7 @@ verify_step_size (HrPipeline *pipeline, gboolean *packed)
   guint64 world = get_number (G_OBJECT (pipeline), "world");
   HrElement *batch = find_batch (pipeline);
 
-  *packed = batch != NULL && is_packed (batch);
+  *packed = batch != NULL && is_set_to (G_OBJECT (batch), "mode", "packed");
   return batch == NULL || *packed ? world : world * get_number (G_OBJECT (batch), "size");
 }
 

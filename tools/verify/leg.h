@@ -24,6 +24,8 @@ typedef struct {
 
 /* samples of all ranks in a step, and whether the rows are packed */
 guint64 verify_step_size (HrPipeline *pipeline, gboolean *packed);
+/* packed rows that all ranks share, to the end of the last epoch */
+gboolean verify_has_numbered_rows (HrPipeline *pipeline);
 
 /**
  * verify_leg:

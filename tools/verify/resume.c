@@ -53,6 +53,7 @@ typedef struct {
   char *text; /* of the pipeline that is run */
   guint64 step_size;
   gboolean packed;       /* a checkpoint is its rank's own */
+  gboolean numbered;     /* rows are numbered: the reference is that of one rank alone */
   GArray *worlds;        /* guint64 */
   GArray *workers;       /* guint64 */
   GPtrArray *references; /* GPtrArray a world: GArray a rank */
@@ -88,6 +89,8 @@ show_step (const VerifyStep *step)
 {
   g_autofree char *origins = g_strdup (g_strchomp (step->origins));
 
+  if (step->content == NULL)
+    return g_strdup_printf ("epoch %u, a row of padding", step->epoch);
   return g_strdup_printf ("epoch %u, content %.12s…, from %s", step->epoch, step->content,
                           g_strdelimit (origins, "\n", ';'));
 }
@@ -95,29 +98,29 @@ show_step (const VerifyStep *step)
 static gboolean
 is_equal (const VerifyStep *a, const VerifyStep *b)
 {
-  return a->epoch == b->epoch && g_str_equal (a->content, b->content)
+  /* padding has no reference: it holds nobody's samples */
+  return a->epoch == b->epoch && (b->content == NULL || g_str_equal (a->content, b->content))
          && g_str_equal (a->origins, b->origins);
 }
 
-/* are @steps those of @reference from @first on, to its end if @whole? Tells the first that is not
- */
+/* are @steps those of @reference, to its end if @whole? Tells the first that is not; @number: of
+ * the first of them in the run */
 static gboolean
-compare (const GArray *steps, const GArray *reference, guint first, gboolean whole,
+compare (const GArray *steps, const GArray *reference, gboolean whole, guint number,
          const char *what)
 {
-  guint n = whole ? reference->len - MIN (first, reference->len) : steps->len;
+  guint n = whole ? MAX (reference->len, steps->len) : steps->len;
 
-  for (guint i = 0; i < MAX (n, steps->len); i++) {
+  for (guint i = 0; i < n; i++) {
     VerifyStep *got = i < steps->len ? &g_array_index (steps, VerifyStep, i) : NULL;
-    VerifyStep *wanted =
-        first + i < reference->len ? &g_array_index (reference, VerifyStep, first + i) : NULL;
+    VerifyStep *wanted = i < reference->len ? &g_array_index (reference, VerifyStep, i) : NULL;
     g_autofree char *is = NULL, *should = NULL;
 
     if (got != NULL && wanted != NULL && is_equal (got, wanted))
       continue;
     is = got != NULL ? show_step (got) : g_strdup ("missing");
     should = wanted != NULL ? show_step (wanted) : g_strdup ("no step");
-    printf ("not exact: step %u, %s\n  is     %s\n  not    %s\n", first + i, what, is, should);
+    printf ("not exact: step %u, %s\n  is     %s\n  not    %s\n", number + i, what, is, should);
     return FALSE;
   }
   return TRUE;
@@ -132,6 +135,44 @@ get_reference (const Check *check, const VerifyWay *way)
     if (number_at (check->worlds, i) == way->world)
       return g_ptr_array_index ((GPtrArray *)check->references->pdata[i], way->rank);
   g_return_val_if_reached (NULL);
+}
+
+static guint
+find_epoch_end (const GArray *rows, guint begin)
+{
+  guint end = begin;
+
+  while (end < rows->len
+         && g_array_index (rows, VerifyStep, end).epoch
+                == g_array_index (rows, VerifyStep, begin).epoch)
+    end++;
+  return end;
+}
+
+/* Row j of an epoch is for rank (j - first) mod world, and who has none in the last step gets
+ * padding; the rows of one rank alone are all of them. What @way gets behind so many steps of
+ * @world ranks, which began with the first row. (transfer full): borrows its strings */
+static GArray *
+share_rows (const Check *check, const VerifyWay *way, guint64 world, guint steps)
+{
+  const GArray *all = g_ptr_array_index ((GPtrArray *)check->references->pdata[0], 0);
+  GArray *rows = g_array_new (FALSE, FALSE, sizeof (VerifyStep));
+
+  for (guint begin = 0, end; begin < all->len; begin = end) {
+    guint taken;
+
+    end = find_epoch_end (all, begin);
+    taken = MIN (steps, (guint)((end - begin + world - 1) / world));
+    steps -= taken;
+    for (guint row = begin + taken * (guint)world; row < end; row += (guint)way->world) {
+      VerifyStep padding = { .epoch = g_array_index (all, VerifyStep, begin).epoch,
+                             .origins = (char *)"" };
+      guint at = row + (guint)way->rank;
+
+      g_array_append_val (rows, *(at < end ? &g_array_index (all, VerifyStep, at) : &padding));
+    }
+  }
+  return rows;
 }
 
 /* steps of all ranks hold, one rank after the other, what one rank alone gets */
@@ -160,12 +201,13 @@ compare_worlds (const Check *check, guint index)
 static gboolean
 make_references (Check *check, GError **error)
 {
-  for (guint i = 0; i < check->worlds->len; i++) {
+  for (guint i = 0; i < (check->numbered ? 1 : check->worlds->len); i++) {
     GPtrArray *ranks = g_ptr_array_new_with_free_func ((GDestroyNotify)g_array_unref);
+    guint64 world = check->numbered ? 1 : number_at (check->worlds, i);
 
     g_ptr_array_add (check->references, ranks);
-    for (guint64 r = 0; r < number_at (check->worlds, i); r++) {
-      VerifyWay way = { .world = number_at (check->worlds, i), .rank = r };
+    for (guint64 r = 0; r < world; r++) {
+      VerifyWay way = { .world = world, .rank = r };
       GArray *steps = verify_steps_new ();
 
       g_ptr_array_add (ranks, steps);
@@ -216,6 +258,22 @@ find_first (const GArray *steps, const char *checkpoint)
   return i;
 }
 
+/* what comes behind that checkpoint of a run of @world ranks, or, without one, from the beginning;
+ * (transfer full) */
+static GArray *
+get_rest (const Check *check, const VerifyWay *way, guint64 world, const char *checkpoint)
+{
+  GArray *reference, *rest;
+
+  if (check->numbered)
+    return share_rows (check, way, world, checkpoint != NULL ? count_steps (checkpoint) : 0);
+  reference = get_reference (check, way);
+  rest = g_array_new (FALSE, FALSE, sizeof (VerifyStep));
+  for (guint i = find_first (reference, checkpoint); i < reference->len; i++)
+    g_array_append_val (rest, g_array_index (reference, VerifyStep, i));
+  return rest;
+}
+
 /* cut number @index, behind @n steps; the same results as make_references() */
 static gboolean
 cut (Check *check, guint index, guint n, char **checkpoint, char **what, GError **error)
@@ -225,8 +283,11 @@ cut (Check *check, guint index, guint n, char **checkpoint, char **what, GError 
                     .workers = number_at (check->workers, index) };
   gboolean kill = index % 2 != 0, killed = FALSE;
   g_autofree char *who = NULL;
+  g_autoptr (GArray) reference = NULL;
 
   way.rank = index % way.world;
+  if (check->numbered) /* n rows are that many steps */
+    n = (guint)((n + way.world - 1) / way.world);
   who = describe_way (&way);
   if (kill ? !verify_leg_killed (check->text, &way, n, steps, checkpoint, &killed, error)
            : !verify_leg (check->text, &way, NULL, n, steps, checkpoint, error))
@@ -235,7 +296,8 @@ cut (Check *check, guint index, guint n, char **checkpoint, char **what, GError 
   check->n_stopped += !killed;
   *what = g_strdup_printf ("cut by %s behind step %u of %s", killed ? "SIGKILL" : "a stop",
                            *checkpoint != NULL ? count_steps (*checkpoint) : 0, who);
-  return compare (steps, get_reference (check, &way), 0, FALSE, who);
+  reference = get_rest (check, &way, way.world, NULL);
+  return compare (steps, reference, FALSE, 0, who);
 }
 
 static gboolean
@@ -247,15 +309,16 @@ go_on (Check *check, guint index, const char *checkpoint, const char *what, GErr
 
   for (way.rank = 0; way.rank < way.world; way.rank++) {
     g_autoptr (GArray) steps = verify_steps_new ();
-    const GArray *reference = get_reference (check, &way);
+    g_autoptr (GArray) reference =
+        get_rest (check, &way, number_at (check->worlds, index), checkpoint);
     g_autofree char *who = describe_way (&way), *both = NULL;
 
-    if (check->packed && way.rank != index % way.world)
+    if (check->packed && !check->numbered && way.rank != index % way.world)
       continue;
     if (!verify_leg (check->text, &way, checkpoint, -1, steps, NULL, error))
       return FALSE;
     both = g_strdup_printf ("%s, gone on as %s", what, who);
-    if (!compare (steps, reference, find_first (reference, checkpoint), TRUE, both))
+    if (!compare (steps, reference, TRUE, checkpoint != NULL ? count_steps (checkpoint) : 0, both))
       return FALSE;
     if (options.verbose)
       printf ("exact: %s\n", both);
@@ -305,7 +368,7 @@ read_worlds (Check *check, guint64 own, GError **error)
 
   if (options.worlds == NULL) {
     for (guint i = 0; i < G_N_ELEMENTS (usual); i++)
-      if (check->packed ? usual[i] == own : check->step_size % usual[i] == 0)
+      if (check->numbered || (check->packed ? usual[i] == own : check->step_size % usual[i] == 0))
         g_array_append_val (check->worlds, usual[i]);
     if (check->worlds->len == 0)
       g_array_append_val (check->worlds, own);
@@ -314,13 +377,16 @@ read_worlds (Check *check, guint64 own, GError **error)
   if (!read_numbers ("--worlds", options.worlds, check->worlds, error))
     return FALSE;
   for (guint i = 0; i < check->worlds->len; i++)
-    if (check->packed ? number_at (check->worlds, i) != own
-                      : check->step_size % number_at (check->worlds, i) != 0) {
+    if (!check->numbered
+        && (check->packed ? number_at (check->worlds, i) != own
+                          : check->step_size % number_at (check->worlds, i) != 0)) {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                    "--worlds: %" G_GUINT64_FORMAT " ranks cannot share a step of %" G_GUINT64_FORMAT
                    " samples%s",
                    number_at (check->worlds, i), check->step_size,
-                   check->packed ? ": rows are packed for as many ranks as there are" : "");
+                   check->packed ? ": rows are packed for as many ranks as there are; with "
+                                   "scan=lengths they are for any number"
+                                 : "");
       return FALSE;
     }
   return TRUE;
@@ -413,6 +479,7 @@ verify_resume (int argc, char **argv)
     return usage_error (error->message);
   check.text = hr_pipeline_to_string (pipeline);
   check.step_size = verify_step_size (pipeline, &check.packed);
+  check.numbered = verify_has_numbered_rows (pipeline);
   check.worlds = g_array_new (FALSE, FALSE, sizeof (guint64));
   check.workers = g_array_new (FALSE, FALSE, sizeof (guint64));
   check.references = g_ptr_array_new_with_free_func ((GDestroyNotify)g_ptr_array_unref);
