@@ -1,5 +1,6 @@
 /* hr-async.c */
 #include "hr-async.h"
+#include "hr-watchdog.h"
 
 typedef enum {
   TICKET_PARKED, /* not submitted: its bytes are not granted yet */
@@ -353,6 +354,7 @@ poll_once (HrAsync *async, gboolean blocked)
   if (!run->def->poll (run->self, worker->state, run->bell.fd, -1, &error))
     hr_pipeline_fail (run->pipeline, run->element, error);
   hr_worker_end_wait (worker);
+  hr_worker_answer (worker);
   time = hr_now () - begin;
   if (async->n_flying > 0) /* in flight: that is its work */
     hr_counter_add (&worker->working, time);

@@ -238,6 +238,10 @@ struct _HrElementDef {
   /* further numbers for the stats, a JSON object's members are added to the element's; any thread
    */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);
+  /* "waits for …": what the worker waits for outside, in words, for who asks why nothing moves; in
+   * the worker's own thread. Returns: a number that grows as long as any of it comes. An
+   * asynchronous element is woken for it, another one calls hr_out_answer() while it waits */
+  guint64 (*waits_for) (gconstpointer self, gpointer worker, GString *into);
 };
 
 /*
@@ -325,6 +329,11 @@ HrMemory *hr_out_alloc (HrOut *out, const char *field, gsize size, GError **erro
 
 /* TRUE: nobody wants the output any more; leave soon */
 gboolean hr_out_is_closed (HrOut *out);
+/* for who waits in a loop of its own, twice a second or more often: if somebody wants to know what
+ * for, waits_for() tells */
+void hr_out_answer (HrOut *out);
+/* bytes that have come from outside: as long as some do, the run moves */
+void hr_out_count_read (HrOut *out, gsize bytes);
 /* readable (level) when hr_out_is_closed() becomes TRUE: for poll() beside your own descriptors */
 int hr_out_get_wake_fd (HrOut *out);
 /* an interruptible sleep; FALSE if it was cut short because the element is closed */

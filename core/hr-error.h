@@ -36,8 +36,10 @@ typedef enum {
   HR_CORE_ERROR_STATE,    /* a call that this state does not allow */
   HR_CORE_ERROR_FORKED,   /* used in another process than the one that started it */
   HR_CORE_ERROR_DEADLOCK, /* the elements wait for each other; the message names the circle */
-  HR_CORE_ERROR_PLUGIN,   /* a plugin file cannot be used */
-  HR_CORE_ERROR_NO_STEP   /* nothing has been delivered yet */
+  HR_CORE_ERROR_STALLED, /* nothing has moved for stall-timeout; the message says who waits for what
+                          */
+  HR_CORE_ERROR_PLUGIN,  /* a plugin file cannot be used */
+  HR_CORE_ERROR_NO_STEP  /* nothing has been delivered yet */
 } HrCoreError;
 
 typedef enum {

@@ -60,7 +60,9 @@ hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text)
   message->type = type;
   message->text = text;
   hr_mutex_lock (&pipeline->lock);
-  older = g_queue_find_custom (&pipeline->messages, &type, compare_type);
+  older = type != HR_MESSAGE_STALL /* its end does not take the place of its beginning */
+              ? g_queue_find_custom (&pipeline->messages, &type, compare_type)
+              : NULL;
   if (older != NULL) {
     hr_message_unref (older->data);
     g_queue_delete_link (&pipeline->messages, older);

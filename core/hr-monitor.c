@@ -1,7 +1,8 @@
-/* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle
- */
+/* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle,
+ * and whether anything moves */
 #include "hr-pipeline-private.h"
 #include "hr-deadlock.h"
+#include "hr-watchdog.h"
 
 #define INTERVAL 200000000
 
@@ -17,7 +18,10 @@ static void *
 thread_main (void *data)
 {
   struct _HrMonitor *monitor = data;
-  g_autoptr (HrDeadlock) finder = hr_deadlock_new (monitor->pipeline);
+  /* one thread waits for nobody */
+  g_autoptr (HrDeadlock) finder =
+      monitor->pipeline->settings.serial ? NULL : hr_deadlock_new (monitor->pipeline);
+  g_autoptr (HrWatchdog) watchdog = hr_watchdog_new (monitor->pipeline);
 
   pthread_setname_np (pthread_self (), "monitor");
   hr_mutex_lock (&monitor->lock);
@@ -26,7 +30,9 @@ thread_main (void *data)
     if (monitor->leave)
       break;
     hr_mutex_unlock (&monitor->lock);
-    hr_deadlock_look (finder);
+    if (finder != NULL)
+      hr_deadlock_look (finder);
+    hr_watchdog_look (watchdog);
     hr_mutex_lock (&monitor->lock);
   }
   hr_mutex_unlock (&monitor->lock);

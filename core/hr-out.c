@@ -1,5 +1,5 @@
 /* hr-out.c: what an element's function may use while it is called */
-#include "hr-pipeline-private.h"
+#include "hr-watchdog.h"
 #include <poll.h>
 
 HrOut *
@@ -297,6 +297,18 @@ hr_out_count_copy (HrOut *out, gsize bytes)
   HrWorker *worker = out->worker;
 
   hr_counter_add (&worker->copied, bytes);
+}
+
+void
+hr_out_count_read (HrOut *out, gsize bytes)
+{
+  hr_counter_add (&out->worker->read, bytes);
+}
+
+void
+hr_out_answer (HrOut *out)
+{
+  hr_worker_answer (out->worker);
 }
 
 gboolean

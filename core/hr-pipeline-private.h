@@ -12,6 +12,7 @@
 #include "hr-sync.h"
 
 typedef enum { HR_BALANCE_NONE, HR_BALANCE_PIXELS } HrBalanceBy;
+typedef enum { HR_ON_STALL_TELL, HR_ON_STALL_FAIL } HrOnStall;
 typedef enum { HR_SCAN_AUTO, HR_SCAN_LINES, HR_SCAN_LENGTHS } HrScan;
 
 /* filled by hr_pipeline_props */
@@ -21,9 +22,11 @@ typedef struct {
   guint64 cpus;   /* 0: as many as the process may use; live */
   gint on_error;  /* HrOnError */
   char *max_errors;
-  char *dead_letter; /* file; NULL: none */
-  guint64 limit;     /* samples; 0: all */
-  guint64 steps;     /* the same */
+  char *dead_letter;    /* file; NULL: none */
+  gint64 stall_timeout; /* nanoseconds; 0: never */
+  gint on_stall;        /* HrOnStall */
+  guint64 limit;        /* samples; 0: all */
+  guint64 steps;        /* the same */
   guint64 rank;
   guint64 world;
   gint64 seed;              /* -1: the sources' own */
@@ -59,6 +62,10 @@ struct _HrWorker {
   guint64 wait_count;                                   /* how often it has begun to wait */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
   guint64 items, bytes, copied;
+  guint64 read;     /* bytes that came from outside */
+  gint asked;       /* the watchdog wants to know what it waits for … */
+  char *word;       /* … its answer, with the run's lock … */
+  guint64 progress; /* … and how much of it has come so far */
 };
 
 /* one writer, many readers */

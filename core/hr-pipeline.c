@@ -13,6 +13,9 @@ static const char *const scans[] = { "auto", "lines", "lengths", NULL };
 /* of HrBalanceBy, in its order */
 static const char *const balances[] = { "none", "pixels", NULL };
 
+/* of HrOnStall, in its order */
+static const char *const on_stall_names[] = { "tell", "fail", NULL };
+
 static const char *const on_error_names[] = { "default", "fail", "skip", NULL };
 
 const HrProp hr_pipeline_props[] = {
@@ -38,6 +41,12 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_STRING (HrSettings, dead_letter, NULL,
                   "File that gets a line of JSON for each sample that is skipped for an error, "
                   "behind what it has"),
+  HR_PROP_DURATION (HrSettings, stall_timeout, 0, 3600 * 24 * HR_SECOND, 120 * HR_SECOND,
+                    "When nothing has moved for so long, it is said who waits for what; 0: never"),
+  HR_PROP_ENUM (
+      HrSettings, on_stall, on_stall_names, HR_ON_STALL_TELL,
+      "… and then: only that (tell), or the run ends (fail), unless it is the program that "
+      "does not pull"),
   HR_PROP_UINT (HrSettings, limit, 0, G_MAXINT64, 0,
                 "Stop after so many samples of all ranks together; 0: all", .unit = "samples",
                 .flags = HR_PROP_STREAM | HR_PROP_BOUND),
@@ -493,7 +502,7 @@ start_threads (HrPipeline *pipeline, GError **error)
   gboolean ok = TRUE;
 
   if (pipeline->settings.serial)
-    return hr_serial_start (pipeline, error);
+    return hr_serial_start (pipeline, error) && hr_monitor_start (pipeline, error);
   hr_mutex_lock (&pipeline->live);                 /* a live change of workers comes after this */
   for (guint i = 0; i < pipeline->links->len; i++) /* … and what was set meanwhile holds */
     hr_topology_bound_link (pipeline->links->pdata[i]);

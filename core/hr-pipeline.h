@@ -193,7 +193,9 @@ typedef enum {
   HR_MESSAGE_DROPPED,    /* a sample was left out by a policy: error and origin say why and which */
   HR_MESSAGE_CHECKPOINT, /* `text` is the checkpoint behind the last step, see checkpoint-every;
                           * takes the place of an older one that nobody has popped */
-  HR_MESSAGE_SCAN        /* before the first sample: `text` is how far scan=lengths has come */
+  HR_MESSAGE_SCAN,       /* before the first sample: `text` is how far scan=lengths has come */
+  HR_MESSAGE_STALL /* nothing has moved for stall-timeout: `text` says who waits for what, a line
+                    * an element; and, once more, that it moves again */
 } HrMessageType;
 
 typedef struct {

@@ -49,8 +49,10 @@ worker_stop (HrWorker *worker)
 void
 hr_run_free (HrRun *run)
 {
-  for (guint i = 0; i < run->n_workers; i++)
+  for (guint i = 0; i < run->n_workers; i++) {
+    g_free (run->workers[i]->word);
     g_free (run->workers[i]);
+  }
   g_clear_pointer (&run->plan, hr_plan_free);
   if (run->def->mixes != NULL)
     g_clear_pointer (&run->mix, hr_mix_run_free);

@@ -219,17 +219,17 @@ fault_check (gconstpointer data, GError **error)
   return TRUE;
 }
 
-HR_ELEMENT (fault, Fault, .summary = "Spoil some of the samples, by seed and rate",
-            .description =
-                "Rehearses a bad day: samples that are bad, with the kind of error that is wanted, "
-                "that come late, that never come, and that have a bit turned. Which ones depends on "
-                "seed, epoch and place in the order alone: they are the same for any number of "
-                "workers and ranks, and after a resume.",
-            .examples =
-                (const char *const[]){
-                    "on-error=skip fakesrc num-buffers=100 ! fault error-rate=0.05 "
-                    "kind=media-not-found ! fakesink",
-                    "fakesrc num-buffers=100 ! fault delay-rate=0.1 delay=5ms workers=4 ! fakesink",
-                    NULL },
-            .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE, .check = fault_check,
-            .process = fault_process)
+HR_ELEMENT (
+    fault, Fault, .summary = "Spoil some of the samples, by seed and rate",
+    .description =
+        "Rehearses a bad day: samples that are bad, with the kind of error that is wanted, "
+        "that come late, that never come, and that have a bit turned. Which ones depends on "
+        "seed, epoch and place in the order alone: they are the same for any number of "
+        "workers and ranks, and after a resume.",
+    .examples =
+        (const char *const[]){
+            "on-error=skip fakesrc num-buffers=100 ! fault error-rate=0.05 "
+            "kind=media-not-found ! fakesink",
+            "fakesrc num-buffers=100 ! fault delay-rate=0.1 delay=5ms workers=4 ! fakesink", NULL },
+    .props = props, .parallel = HR_PARALLEL_YES, .light = TRUE, .check = fault_check,
+    .process = fault_process)

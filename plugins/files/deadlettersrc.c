@@ -182,9 +182,11 @@ look_ahead (State *state, GError **error)
 static HrMemory *
 wait_for (State *state, Read *read, gsize *size, GError **error)
 {
-  while (read->request != NULL)
-    if (!hr_http_poll_or_stop (state->http, hr_out_get_wake_fd (state->out), error))
+  while (read->request != NULL) {
+    hr_out_answer (state->out);
+    if (!hr_http_poll_or_stop (state->http, hr_out_get_wake_fd (state->out), HR_POLL_MS, error))
       return NULL;
+  }
   if (read->error != NULL) {
     g_propagate_error (error, g_steal_pointer (&read->error));
     return NULL;
@@ -369,6 +371,14 @@ deadlettersrc_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
   g_clear_pointer (&state->letters, g_ptr_array_unref);
 }
 
+static guint64
+deadlettersrc_waits_for (gconstpointer self G_GNUC_UNUSED, gpointer worker, GString *into)
+{
+  State *state = worker;
+
+  return state->http != NULL ? hr_http_describe (state->http, into) : 0;
+}
+
 static void
 deadlettersrc_metrics (gconstpointer self G_GNUC_UNUSED, gpointer shared, JsonBuilder *into)
 {
@@ -413,4 +423,4 @@ HR_ELEMENT (
     .worker_size = sizeof (State), .props = props, .waits = TRUE, .network = TRUE,
     .check = deadlettersrc_check, .worker_start = deadlettersrc_worker_start,
     .worker_stop = deadlettersrc_worker_stop, .create = deadlettersrc_create,
-    .metrics = deadlettersrc_metrics)
+    .metrics = deadlettersrc_metrics, .waits_for = deadlettersrc_waits_for)

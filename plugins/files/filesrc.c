@@ -110,6 +110,7 @@ read_part (gpointer data, gpointer part, gint64 offset, guint8 *into, gsize size
                  file->path, offset, file->size);
     return -1;
   }
+  hr_out_count_read (state->out, (gsize)MAX (n, 0));
   return n;
 }
 

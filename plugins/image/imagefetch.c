@@ -174,6 +174,12 @@ imagefetch_resume (gconstpointer self G_GNUC_UNUSED, gpointer worker, HrTicket *
   start_items (job);
 }
 
+static guint64
+imagefetch_waits_for (gconstpointer self G_GNUC_UNUSED, gpointer worker, GString *into)
+{
+  return hr_http_describe (((HrFetchState *)worker)->http, into);
+}
+
 static gboolean
 imagefetch_poll (gconstpointer self G_GNUC_UNUSED, gpointer worker, int wake_fd, int timeout_ms,
                  GError **error)
@@ -318,4 +324,5 @@ HR_ELEMENT (
     .start = imagefetch_start, .stop = imagefetch_stop, .worker_start = imagefetch_worker_start,
     .worker_stop = imagefetch_worker_stop, .estimate = imagefetch_estimate,
     .submit = imagefetch_submit, .resume = imagefetch_resume, .poll = imagefetch_poll,
-    .concurrency = imagefetch_concurrency, .metrics = imagefetch_metrics)
+    .waits_for = imagefetch_waits_for, .concurrency = imagefetch_concurrency,
+    .metrics = imagefetch_metrics)

@@ -24,11 +24,11 @@ on_done (HrHttpRequest *request, GError *error)
 }
 
 gboolean
-hr_http_poll_or_stop (HrHttp *http, int wake_fd, GError **error)
+hr_http_poll_or_stop (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
 {
   struct pollfd wake = { .fd = wake_fd, .events = POLLIN };
 
-  if (!hr_http_poll (http, wake_fd, -1, error))
+  if (!hr_http_poll (http, wake_fd, timeout_ms, error))
     return FALSE;
   if (wake_fd < 0 || poll (&wake, 1, 0) <= 0)
     return TRUE;
@@ -47,7 +47,7 @@ hr_http_wait (HrHttp *http, HrHttpRequest *request, int wake_fd, HrHttpAnswer *a
   request->user_data = &wait;
   hr_http_submit (http, request);
   while (!wait.done)
-    if (!hr_http_poll_or_stop (http, wake_fd, error)) {
+    if (!hr_http_poll_or_stop (http, wake_fd, -1, error)) {
       if (!wait.done)
         hr_http_cancel (http, request);
       else

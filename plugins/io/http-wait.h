@@ -4,6 +4,9 @@
 
 G_BEGIN_DECLS
 
+/* for who answers between polls, hr_out_answer() */
+#define HR_POLL_MS 200
+
 typedef struct {
   guint status;
   gint64 size; /* Content-Length */
@@ -24,8 +27,9 @@ typedef struct {
 gboolean hr_http_wait (HrHttp *http, HrHttpRequest *request, int wake_fd, HrHttpAnswer *answer,
                        GError **error);
 void hr_http_answer_clear (HrHttpAnswer *answer);
-/* waits for something to happen; FALSE if it was the wake_fd, with #HR_CORE_ERROR_STOPPED */
-gboolean hr_http_poll_or_stop (HrHttp *http, int wake_fd, GError **error);
+/* waits for something to happen, at most @timeout_ms (-1: for ever); FALSE if it was the wake_fd,
+ * with #HR_CORE_ERROR_STOPPED */
+gboolean hr_http_poll_or_stop (HrHttp *http, int wake_fd, int timeout_ms, GError **error);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (HrHttpAnswer, hr_http_answer_clear)
 

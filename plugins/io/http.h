@@ -128,6 +128,9 @@ typedef struct {
 } HrHttpCounts;
 
 HrHttp *hr_http_new (const HrHttpOptions *options, GError **error);
+/* "waits for 3 requests, the longest for s3://b/key from 10.0.0.1:443, no byte of the answer yet";
+ * nothing if none is under way. Returns: a number that grows as long as something comes */
+guint64 hr_http_describe (const HrHttp *http, GString *into);
 /* drops all requests without calling done */
 void hr_http_free (HrHttp *http);
 

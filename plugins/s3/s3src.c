@@ -167,9 +167,11 @@ read_part (gpointer data, gpointer handle, gint64 offset, guint8 *into, gsize si
   gsize at = offset - part->start;
 
   submit (part);
-  while (part->request)
-    if (!hr_http_poll_or_stop (state->http, hr_out_get_wake_fd (state->out), error))
+  while (part->request) {
+    hr_out_answer (state->out);
+    if (!hr_http_poll_or_stop (state->http, hr_out_get_wake_fd (state->out), HR_POLL_MS, error))
       return -1;
+  }
   if (part->error) {
     g_propagate_error (error, g_steal_pointer (&part->error));
     return -1;
@@ -178,6 +180,7 @@ read_part (gpointer data, gpointer handle, gint64 offset, guint8 *into, gsize si
   if (size > 0)
     memcpy (into, part->body->data + at, size);
   hr_out_count_copy (state->out, size);
+  hr_out_count_read (state->out, size);
   return size;
 }
 
@@ -237,6 +240,14 @@ s3src_create (gconstpointer self, gpointer worker, HrOut *out, GError **error)
   if (state->http)
     hr_http_metrics_publish (&state->shared->metrics, state->http);
   return flow;
+}
+
+static guint64
+s3src_waits_for (gconstpointer self G_GNUC_UNUSED, gpointer worker, GString *into)
+{
+  State *state = worker;
+
+  return state->http ? hr_http_describe (state->http, into) : 0;
 }
 
 static void
@@ -317,4 +328,4 @@ HR_ELEMENT (
     .worker_size = sizeof (State), .props = props, .waits = TRUE, .plans = TRUE, .network = TRUE,
     .check = s3src_check, .start = s3src_start, .stop = s3src_stop,
     .worker_start = s3src_worker_start, .worker_stop = s3src_worker_stop, .create = s3src_create,
-    .metrics = s3src_metrics)
+    .metrics = s3src_metrics, .waits_for = s3src_waits_for)

@@ -53,7 +53,7 @@ py_error_kind (const GError *error)
     "type",         "variable",        "conflict",         "required"
   };
   static const char *const cores[] = { "failed",   "stopped", "state",  "forked",
-                                       "deadlock", "plugin",  "no-step" };
+                                       "deadlock", "stalled", "plugin", "no-step" };
   static const char *const resources[] = { "failed",  "not-found", "forbidden", "read",   "write",
                                            "connect", "timeout",   "no-memory", "changed" };
 

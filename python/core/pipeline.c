@@ -333,7 +333,7 @@ static PyObject *
 pop_message (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 {
   static const char *const names[] = { "error",   "skipped",    "warning", "done",
-                                       "dropped", "checkpoint", "scan" };
+                                       "dropped", "checkpoint", "scan",    "stall" };
   g_autoptr (HrMessage) message = hr_pipeline_pop_message (get (object), 0);
   g_autofree char *origin = NULL;
 

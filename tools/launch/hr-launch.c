@@ -27,6 +27,7 @@ static struct {
   LaunchResume resume;
   char *scan, *balance;
   char *limit, *memory, *cpus, *on_error, *max_errors, *dead_letter;
+  char *stall_timeout, *on_stall;
   gboolean checksum;
   gboolean quiet;
   gboolean verbose;
@@ -133,6 +134,10 @@ static GOptionEntry entries[] = {
     "Write a line of JSON into FILE for each sample that is skipped for an error; deadlettersrc "
     "reads just those again",
     "FILE" },
+  { "stall-timeout", 0, 0, G_OPTION_ARG_STRING, &options.stall_timeout,
+    "When nothing has moved for so long (120s), say who waits for what; 0: never", "TIME" },
+  { "on-stall", 0, 0, G_OPTION_ARG_STRING, &options.on_stall,
+    "… and then only that (tell), or end the run (fail)", "tell|fail" },
   { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
     "Give the sha256 of all that is delivered", NULL },
   { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet,
@@ -173,6 +178,18 @@ fail (const char *message)
   return EXIT_FAILED;
 }
 
+/* --stall-timeout=60 means seconds, as with other tools */
+static void
+complete_timeout (void)
+{
+  char *own = options.stall_timeout;
+
+  if (own == NULL || *own == '\0' || own[strspn (own, "0123456789")] != '\0')
+    return;
+  options.stall_timeout = g_strconcat (own, "s", NULL);
+  g_free (own);
+}
+
 static gboolean
 set_properties (HrPipeline *pipeline, GError **error)
 {
@@ -196,6 +213,8 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "on-error", options.on_error },
     { "max-errors", options.max_errors },
     { "dead-letter", options.dead_letter },
+    { "stall-timeout", options.stall_timeout },
+    { "on-stall", options.on_stall },
     { "checksum", options.checksum ? "true" : NULL },
   };
 
@@ -351,6 +370,7 @@ launch (void)
       launch_read_pipeline (options.file, options.words, options.variables, &error);
   g_autofree char *canonical = NULL;
 
+  complete_timeout ();
   if (pipeline == NULL || !set_properties (pipeline, &error))
     return usage_error (error->message);
   canonical = hr_pipeline_to_string (pipeline);

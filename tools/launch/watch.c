@@ -139,6 +139,11 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     keep_checkpoint (watch, message->text);
     return;
   }
+  if (message->type == HR_MESSAGE_STALL) { /* with -q too: somebody has to do something */
+    clear_bar (watch);
+    fprintf (stderr, "%s\n", message->text);
+    return;
+  }
   if (message->type == HR_MESSAGE_SCAN && watch->progress != LAUNCH_PROGRESS_NONE) {
     clear_bar (watch);
     fprintf (stderr, "%s\n", message->text);
@@ -166,6 +171,7 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     return;
   case HR_MESSAGE_CHECKPOINT:
   case HR_MESSAGE_SCAN:
+  case HR_MESSAGE_STALL:
   case HR_MESSAGE_ERROR: /* wait() tells it, once */
   case HR_MESSAGE_DONE:
     return;
