@@ -83,7 +83,9 @@ add_letter (Reader *reader, JsonObject *object, guint line, GError **error)
   Letter *letter;
   char *key;
 
-  if (uri == NULL || byte < 0)
+  /* no object is half as large as what 63 bits count, and sums of such numbers do not overflow */
+  if (uri == NULL || byte < 0 || byte > G_MAXINT64 / 4
+      || get_number (object, "length") > G_MAXINT64 / 4)
     return refuse (reader, line,
                    "tells no object and byte that its sample could be read from again; take the "
                    "line out, or choose others by kind=",
