@@ -3,7 +3,10 @@
 #include "hr-error.h"
 #include <gio/gio.h>
 #include <glib-unix.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TIMEOUT_SECONDS 60
 #define STDERR_BYTES 1000
@@ -49,6 +52,24 @@ add_source (GMainContext *context, GSource *source, GSourceFunc func, Run *run)
   g_source_unref (source);
 }
 
+/* A session of its own: it can be ended with all its children, and a program that wants to ask for
+ * a password at the terminal fails at once. */
+static void
+leave_session (gpointer unused G_GNUC_UNUSED)
+{
+  (void)setsid ();
+}
+
+static void
+kill_all (GSubprocess *process)
+{
+  const char *pid = g_subprocess_get_identifier (process);
+
+  if (pid)
+    (void)kill (-atoi (pid), SIGKILL);
+  g_subprocess_force_exit (process);
+}
+
 /* until it ends, is late or is stopped; its own context, which is no other's business */
 static void
 wait_for_end (Run *run, int wake_fd)
@@ -64,8 +85,8 @@ wait_for_end (Run *run, int wake_fd)
   while (!run->done && !run->stopped && !run->late)
     g_main_context_iteration (context, TRUE);
   if (!run->done) {
-    g_subprocess_force_exit (run->process);
-    /* its children may hold the pipes open: nothing is read any more */
+    kill_all (run->process);
+    /* a child that went elsewhere may hold the pipes open: nothing is read any more */
     g_cancellable_cancel (cancellable);
     while (!run->done)
       g_main_context_iteration (context, TRUE);
@@ -112,6 +133,16 @@ judge (const Run *run, HrS3Keys *keys, GError **error)
   return FALSE;
 }
 
+static GSubprocess *
+start (char **words, GError **error)
+{
+  g_autoptr (GSubprocessLauncher) launcher =
+      g_subprocess_launcher_new (G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE);
+
+  g_subprocess_launcher_set_child_setup (launcher, leave_session, NULL, NULL);
+  return g_subprocess_launcher_spawnv (launcher, (const char *const *)words, error);
+}
+
 gboolean
 hr_s3_process_fetch (const char *command, int wake_fd, HrS3Keys *keys, GError **error)
 {
@@ -122,9 +153,7 @@ hr_s3_process_fetch (const char *command, int wake_fd, HrS3Keys *keys, GError **
   gboolean good;
 
   if (!g_shell_parse_argv (command, NULL, &words, &failure)
-      || !(process = g_subprocess_newv (
-               (const char *const *)words,
-               G_SUBPROCESS_FLAGS_STDOUT_PIPE | G_SUBPROCESS_FLAGS_STDERR_PIPE, &failure))) {
+      || !(process = start (words, &failure))) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "credential_process: %s",
                  failure->message);
     return FALSE;

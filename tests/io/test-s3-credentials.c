@@ -8,6 +8,7 @@
 #include "s3-endpoint.h"
 #include "s3-request.h"
 #include <glib/gstdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -462,10 +463,10 @@ test_sts_faults (void)
 
   set_role (services);
   SET (services, status, 403);
-  /* set before anybody asks */
-  services->body = "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not "
-                   "you\nThe canonical string: x-amz-security-token:CANARY</Message></Error>"
-                   "</ErrorResponse>";
+  SET (services, body,
+       "<ErrorResponse><Error><Type>Sender</Type><Code>AccessDenied</Code><Message>not "
+       "you\nThe canonical string: x-amz-security-token:CANARY</Message></Error>"
+       "</ErrorResponse>");
   check_fetch ("STS AssumeRole of arn:aws:iam::1:role/x at http://127.0.0.1:");
   g_setenv ("AWS_STS_REGIONAL_ENDPOINTS", "moon", TRUE);
   {
@@ -772,12 +773,16 @@ test_wordless (void)
 
 /* ---- stops ---- */
 
+static const char *awaited; /* a file */
+
 static gpointer
 stop_later (gpointer data)
 {
   const guint64 one = 1;
 
-  g_usleep (50000);
+  do
+    g_usleep (50000);
+  while (awaited && !g_file_test (awaited, G_FILE_TEST_EXISTS));
   (void)!write (GPOINTER_TO_INT (data), &one, sizeof one);
   return NULL;
 }
@@ -801,18 +806,39 @@ check_stop (FakeS3 *s3)
   hr_s3_config_unref (config);
 }
 
+/* it is dead before somebody has asked how it ended */
+static gboolean
+is_alive (int pid)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/stat", pid), *stat = NULL;
+
+  return g_file_get_contents (path, &stat, NULL, NULL) && !strstr (stat, ") Z ");
+}
+
 static void
 test_stop (void)
 {
   g_autoptr (Services) services = services_new ();
   g_autoptr (FakeS3) s3 = fake_s3_new ();
+  g_autofree char *file = g_build_filename (home, "pid", NULL), *text = NULL;
+  int pid;
 
   set_role (services);
   SET (services, stall, TRUE);
   check_stop (s3);
-  /* and its children, who hold the pipe */
-  set_config ("[default]\ncredential_process = sh -c 'sleep 600 & sleep 600'\n");
+  /* a program's children go with it */
+  set_config ("[default]\ncredential_process = sh -c 'sleep 600 & echo $! > %s.new; "
+              "mv %s.new %s; wait'\n",
+              file, file, file);
+  awaited = file;
   check_stop (s3);
+  awaited = NULL;
+  g_assert_true (g_file_get_contents (file, &text, NULL, NULL));
+  pid = atoi (text);
+  g_assert_cmpint (pid, >, 1);
+  while (is_alive (pid))
+    g_usleep (1000);
+  g_remove (file);
 }
 
 typedef struct {
