@@ -282,7 +282,9 @@ hr_work_choose (HrWorker *worker, guint *input)
   *input = HR_NO_INPUT;
   out->sample = hr_run_get_next (run);
   flow = run->def->choose (run->self, worker->state, out, input, &error);
-  if (flow == HR_FLOW_ERROR)
+  if (g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED))
+    g_clear_error (&error); /* it was being closed, and waited for memory */
+  else if (flow == HR_FLOW_ERROR)
     hr_pipeline_fail (run->pipeline, run->element, error);
   for (guint i = 0; i < out->n_buffers; i++)
     out->buffers[i]->sample = -1; /* no sample yet; the link says when it becomes one */
