@@ -254,8 +254,10 @@ hr_http_response_check (const HrHttpResponse *response, const HrHttpQuestion *qu
     return FALSE;
   }
   if (question->first >= 0) {
-    /* some servers say 200 and mean 206 */
-    gint64 total = response->range_first < 0 ? length : response->range_total;
+    /* Some servers say 200 and mean 206. A 206 that does not say which part it is (or has several)
+     * tells nothing of the whole. */
+    gboolean whole = response->range_first < 0 && response->status == 200;
+    gint64 total = whole ? length : response->range_total;
 
     /* identity first: of a replaced object the range may differ as well */
     return check_identity (response, question, total, error)
