@@ -657,6 +657,23 @@ new_config (FakeS3 *s3)
   return config;
 }
 
+typedef struct {
+  Services *services;
+  gint held;
+} Hold;
+
+static gpointer
+hold_answers (gpointer data)
+{
+  Hold *hold = data;
+
+  hr_mutex_lock (&hold->services->gate);
+  g_atomic_int_set (&hold->held, TRUE);
+  g_usleep (100000); /* a request is asked ten times whether it can be sent */
+  hr_mutex_unlock (&hold->services->gate);
+  return NULL;
+}
+
 static void
 test_expired_token (void)
 {
@@ -664,11 +681,18 @@ test_expired_token (void)
   g_autoptr (FakeS3) s3 = fake_s3_new ();
   Refusal refusal = { .refused = "Credential=KEY1/" }, all = { .refused = "Credential=KEY" };
   HrHttpOptions options = HR_HTTP_OPTIONS;
-  g_autoptr (HrHttp) http = hr_http_new (&options, NULL);
+  g_autoptr (HrHttp) http = NULL;
   g_autoptr (GError) error = NULL;
+  Hold hold = { services, FALSE };
   HrS3Config *config;
+  GThread *thread;
 
+  options.max_tries = 2;
+  http = hr_http_new (&options, NULL);
   use_container (services);
+  thread = g_thread_new ("hold", hold_answers, &hold);
+  while (!g_atomic_int_get (&hold.held))
+    g_usleep (1000);
   fake_s3_put (s3, "k", "abc", 3);
   fake_s3_set_hook (s3, refuse_key, &refusal);
   config = new_config (s3);
@@ -678,6 +702,7 @@ test_expired_token (void)
     g_assert_true (hr_http_wait (http, hr_s3_get (config, "demo", "k"), -1, &answered, &error));
     g_assert_cmpuint (answered.received, ==, 3);
   }
+  g_thread_join (thread);
   g_assert_cmpuint (get_n_keys (services), ==, 2);
   g_assert_cmpint (g_atomic_int_get (&refusal.n_expired), ==, 1);
   /* waiting for keys is no try */
