@@ -523,6 +523,12 @@ get_fault (Try *attempt, CURLcode code, HrRetry *retry)
     return g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, "the answer is no HTTP (%s)",
                         words);
   }
+  /* how curl tells of its limit for headers; where memory ends GLib ends the program */
+  if (code == CURLE_OUT_OF_MEMORY && attempt->first > 0) {
+    *retry = HR_RETRY_SOON;
+    return g_error_new_literal (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+                                "the answer has a header of more than 100 KB");
+  }
   *retry = hr_retry_for_curl (code);
   switch (code) {
   case CURLE_PARTIAL_FILE:

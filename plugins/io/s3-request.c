@@ -178,6 +178,26 @@ judge_list (HrHttpRequest *request, GError **error)
   return HR_RETRY_SOON;
 }
 
+/* a proxy's, that wants a login, say */
+static gboolean
+is_strange_page (const HrHttpResponse *response)
+{
+  return !response->etag && response->content_type
+         && g_ascii_strncasecmp (response->content_type, "text/html", 9) == 0;
+}
+
+static HrRetry
+judge_object (HrHttpRequest *request, GError **error)
+{
+  if (!is_strange_page (&request->response))
+    return HR_RETRY_NO;
+  g_set_error (
+      error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+      "the answer is a page of HTML without an ETag: no object, but what something between "
+      "us and the server says");
+  return HR_RETRY_SOON;
+}
+
 static HrRetry
 judge (HrHttpRequest *request, GError **error)
 {
@@ -191,7 +211,7 @@ judge (HrHttpRequest *request, GError **error)
   if (status == 416 && request->response.range_total == 0)
     return HR_RETRY_NO; /* an empty object has no range */
   if (!find_error (request, &parsed))
-    return call->is_list ? judge_list (request, error) : HR_RETRY_NO;
+    return call->is_list ? judge_list (request, error) : judge_object (request, error);
 
   call->code = g_strdup (parsed.code);
   if (mend (request, call, &parsed)) {
