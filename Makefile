@@ -141,6 +141,13 @@ bench-image: ## CPU time of JPEG files to pixels and patches beside other loader
 	@tools/compile build/release --buildtype=release
 	@build/venv-pillow/bin/python3 bench/image build/release
 
+.PHONY: bench-s3
+bench-s3: ## CPU time and latency of objects from an S3 server beside other clients, plain, TLS, and far away; some minutes
+	@$(DEPS) build bench
+	@HR_VENV=$(CURDIR)/build/venv-s3 tools/venv bench/s3-requirements.txt
+	@tools/compile build/release --buildtype=release
+	@build/venv-s3/bin/python3 bench/s3 build/release
+
 .PHONY: bench-plan
 bench-plan: ## finding the lines of a text beside wc -l, their memory, and restarts beside other loaders; 3 GB of them
 	@$(DEPS) build

@@ -15,6 +15,7 @@
 
 typedef struct {
   guint64 concurrency;
+  guint64 io_threads;
   guint64 max_bytes;
   char **allow_links;
   char **allow_addresses;

@@ -7,6 +7,7 @@
 static const HrProp props[] = {
   HR_PROP_UINT (HrImagefetch, concurrency, 1, 4096, 64, "Transfers in flight at once",
                 .unit = "transfers"),
+  HR_S3_PROP_IO_THREADS (HrImagefetch),
   HR_PROP_SIZE (HrImagefetch, max_bytes, 1, 4 * HR_GIB, 256 * HR_MIB,
                 "Largest encoded image; a larger one is a bad sample (image-too-large)",
                 .flags = HR_PROP_STREAM),
@@ -259,6 +260,7 @@ imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, 
   state->shared = shared;
   state->jobs = g_hash_table_new (NULL, NULL);
   state->guard = hr_address_guard_new ((const char *const *)self->allow_addresses, error);
+  options.io_threads = self->io_threads;
   state->http = hr_http_new (&options, error);
   return state->guard != NULL && state->http != NULL;
 }

@@ -19,7 +19,9 @@ static Crc crcs[HR_N_CRCS] = {
                      .mask = G_MAXUINT64,
                      .bits = 64 },
 };
+#ifdef HR_HAVE_X86
 static gboolean can_fold;
+#endif
 
 static guint64
 times_x (const Crc *crc, guint64 value)

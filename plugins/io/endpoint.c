@@ -46,6 +46,7 @@ endpoint_new (char *name)
   hr_retry_bucket_init (&endpoint->bucket, hr_now ());
   hr_pace_init (&endpoint->pace);
   hr_hedge_init (&endpoint->hedge);
+  endpoint->addresses = hr_addresses_new (endpoint->name);
   return endpoint;
 }
 
@@ -55,6 +56,7 @@ endpoint_free (HrEndpoint *endpoint)
   hr_retry_bucket_clear (&endpoint->bucket);
   hr_pace_clear (&endpoint->pace);
   hr_hedge_clear (&endpoint->hedge);
+  hr_addresses_unref (endpoint->addresses);
   g_free (endpoint->name);
   g_free (endpoint);
 }
@@ -106,6 +108,20 @@ hr_endpoint_is_of (const HrEndpoint *endpoint, const char *url)
   gsize length = name_length (url);
 
   return g_ascii_strncasecmp (endpoint->name, url, length) == 0 && endpoint->name[length] == '\0';
+}
+
+void
+hr_endpoint_forget (gpointer data)
+{
+  Registry *registry = get_registry ();
+  GHashTableIter iter;
+  gpointer endpoint;
+
+  hr_mutex_lock (&registry->lock);
+  g_hash_table_iter_init (&iter, registry->endpoints);
+  while (g_hash_table_iter_next (&iter, NULL, &endpoint))
+    hr_addresses_forget (((HrEndpoint *)endpoint)->addresses, data);
+  hr_mutex_unlock (&registry->lock);
 }
 
 guint

@@ -52,12 +52,15 @@ add_transfer (GString *into, const HrHttp *http, const Transfer *transfer)
 guint64
 hr_http_describe (const HrHttp *http, GString *into)
 {
-  guint n = g_hash_table_size (http->transfers);
   const Transfer *oldest = NULL;
   guint64 progress = http->n_ended;
   GHashTableIter each;
   gpointer key;
+  guint n;
 
+  if (http->threads)
+    return hr_http_threads_describe (http->threads, into);
+  n = g_hash_table_size (http->transfers);
   g_hash_table_iter_init (&each, http->transfers);
   while (g_hash_table_iter_next (&each, &key, NULL)) {
     const Transfer *transfer = key;

@@ -1,7 +1,7 @@
 /* http-private.h: a client's parts, for http.c, http-try.c, http-hedge.c */
 #pragma once
 #include "endpoint.h"
-#include "http.h"
+#include "http-threads.h"
 #include <curl/curl.h>
 
 #define HR_MSEC_NS G_GINT64_CONSTANT (1000000)
@@ -15,9 +15,11 @@ typedef struct {
   Transfer *transfer;
   CURL *easy;
   struct curl_slist *headers;
+  struct curl_slist *connect_to;   /* (nullable): the address that was taken */
   gint64 started, first, progress; /* on the client's clock; first = 0: no byte yet */
   gint64 asked;                    /* offset in the body that it began with */
   gboolean placed;                 /* it holds a place of the client and of its server */
+  gboolean refused;                /* there was no connection */
   gboolean lost;                   /* another one was sooner: nothing of it is wanted */
   gboolean checked;                /* head of the answer and its length */
   HrHttpResponse response;         /* until it is the transfer's */
@@ -54,6 +56,7 @@ struct _HrHttpTransfer {
 };
 
 struct _HrHttp {
+  HrHttpThreads *threads; /* (nullable): they do all that the rest is for */
   HrHttpOptions options;
   CURLM *multi;
   GRand *random;

@@ -7,51 +7,6 @@
 #define COMPLAINT_BYTES (64 * 1024)
 #define BUFFER_BYTES (64 * 1024L)
 
-/* ---- requests ---- */
-
-HrHttpRequest *
-hr_http_request_new (const char *name, const char *url)
-{
-  HrHttpRequest *request = g_new0 (HrHttpRequest, 1);
-
-  request->name = g_strdup (name);
-  request->url = g_strdup (url);
-  request->question.first = request->question.last = request->question.size = -1;
-  hr_http_response_init (&request->response);
-  return request;
-}
-
-void
-hr_http_request_set_range (HrHttpRequest *request, gint64 first, gint64 last)
-{
-  request->question.first = first;
-  request->question.last = last;
-}
-
-void
-hr_http_request_set_identity (HrHttpRequest *request, const char *etag, gint64 size)
-{
-  char *copy = g_strdup (etag);
-
-  g_free ((char *)request->question.etag);
-  request->question.etag = copy;
-  request->question.size = size;
-}
-
-void
-hr_http_request_free (HrHttpRequest *request)
-{
-  g_free (request->name);
-  g_free (request->url);
-  g_free ((char *)request->question.etag);
-  hr_http_response_clear (&request->response);
-  g_clear_pointer (&request->body, hr_memory_unref);
-  g_clear_pointer (&request->complaint, g_byte_array_unref);
-  if (request->protocol_free)
-    request->protocol_free (request->protocol_data);
-  g_free (request);
-}
-
 /* ---- what curl calls ---- */
 
 static void
@@ -239,8 +194,9 @@ on_body (char *bytes, size_t size, size_t n, void *data)
   room =
       make_room (request, length >= 0 ? (gsize)(attempt->asked + length) : request->received + size,
                  &attempt->fault);
-  if (room == HR_HTTP_PAUSE) {
-    hr_http_try_pause (attempt);
+  if (room == HR_HTTP_PAUSE || room == HR_HTTP_HOLD) {
+    if (room == HR_HTTP_PAUSE)
+      hr_http_try_pause (attempt);
     transfer->stage = PAUSED;
     return CURL_WRITEFUNC_PAUSE;
   }
@@ -382,6 +338,29 @@ find_endpoint (Transfer *transfer)
   transfer->entered = hr_pace_enter (&transfer->endpoint->pace, TRUE);
 }
 
+/* one of the server's addresses */
+static void
+choose_address (Try *attempt)
+{
+  Transfer *transfer = attempt->transfer;
+  g_autofree char *address = hr_addresses_take (transfer->endpoint->addresses, transfer->http->now);
+
+  attempt->connect_to = address ? curl_slist_append (NULL, address) : NULL;
+  curl_easy_setopt (attempt->easy, CURLOPT_CONNECT_TO, attempt->connect_to);
+}
+
+static void
+give_address (Try *attempt)
+{
+  Transfer *transfer = attempt->transfer;
+
+  if (!attempt->connect_to)
+    return;
+  hr_addresses_give (transfer->endpoint->addresses, attempt->connect_to->data, attempt->refused,
+                     transfer->http->now);
+  curl_slist_free_all (attempt->connect_to);
+}
+
 static void
 set_up (Try *attempt)
 {
@@ -412,6 +391,7 @@ set_up (Try *attempt)
   curl_easy_setopt (attempt->easy, CURLOPT_OPENSOCKETDATA, attempt);
   curl_easy_setopt (attempt->easy, CURLOPT_PREREQDATA, attempt);
   curl_easy_setopt (attempt->easy, CURLOPT_PRIVATE, attempt);
+  choose_address (attempt);
 }
 
 /* the place that its server has given */
@@ -439,6 +419,8 @@ hr_http_try_pause (Try *attempt)
 void
 hr_http_try_resume (Try *attempt)
 {
+  if (attempt->placed)
+    return;
   /* it is half way: nobody is served by its waiting for a place */
   hr_pace_enter (&attempt->transfer->endpoint->pace, TRUE);
   place (attempt);
@@ -478,6 +460,7 @@ hr_http_try_free (Try *attempt)
     curl_multi_remove_handle (http->multi, attempt->easy);
     g_ptr_array_add (http->idle, attempt->easy);
   }
+  give_address (attempt);
   curl_slist_free_all (attempt->headers);
   hr_http_response_clear (&attempt->response);
   g_clear_pointer (&attempt->complaint, g_byte_array_unref);
@@ -530,6 +513,7 @@ get_fault (Try *attempt, CURLcode code, HrRetry *retry)
                                 "the answer has a header of more than 100 KB");
   }
   *retry = hr_retry_for_curl (code);
+  attempt->refused = code == CURLE_COULDNT_CONNECT || code == CURLE_OPERATION_TIMEDOUT;
   switch (code) {
   case CURLE_PARTIAL_FILE:
     return g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,

@@ -23,6 +23,12 @@ hr_http_new (const HrHttpOptions *options, GError **error)
   }
   http = g_new0 (HrHttp, 1);
   http->options = *options;
+  if (options->io_threads > 1) {
+    http->threads = hr_http_threads_new (options, error);
+    if (!http->threads)
+      g_clear_pointer (&http, g_free);
+    return http;
+  }
   http->multi = curl_multi_init ();
   http->random = g_rand_new ();
   http->transfers = g_hash_table_new (NULL, NULL);
@@ -42,6 +48,10 @@ hr_http_new (const HrHttpOptions *options, GError **error)
 void
 hr_http_set_max_transfers (HrHttp *http, guint max_transfers)
 {
+  if (http->threads) {
+    hr_http_threads_set_max_transfers (http->threads, max_transfers);
+    return;
+  }
   http->options.max_transfers = MAX (max_transfers, 1);
   /* connections that wait for their next request */
   curl_multi_setopt (http->multi, CURLMOPT_MAXCONNECTS, (long)http->options.max_transfers + 8);
@@ -50,12 +60,32 @@ hr_http_set_max_transfers (HrHttp *http, guint max_transfers)
 const HrHttpCounts *
 hr_http_get_counts (HrHttp *http)
 {
+  if (http->threads)
+    return hr_http_threads_get_counts (http->threads);
   return &http->counts;
+}
+
+void
+hr_http_counts_add (HrHttpCounts *sum, const HrHttpCounts *counts)
+{
+  sum->tries += counts->tries;
+  sum->retries += counts->retries;
+  sum->throttled += counts->throttled;
+  sum->hedged += counts->hedged;
+  sum->hedge_won += counts->hedge_won;
+  sum->verified += counts->verified;
+  sum->corrupt += counts->corrupt;
+  sum->halved += counts->halved;
+  sum->limit = MAX (sum->limit, counts->limit);
+  sum->bytes += counts->bytes;
+  sum->most_running += counts->most_running;
 }
 
 guint
 hr_http_get_n_requests (HrHttp *http)
 {
+  if (http->threads)
+    return hr_http_threads_get_n_requests (http->threads);
   return g_hash_table_size (http->transfers);
 }
 
@@ -78,14 +108,19 @@ enqueue (Transfer *transfer)
 void
 hr_http_submit (HrHttp *http, HrHttpRequest *request)
 {
-  Transfer *transfer = g_new0 (Transfer, 1);
+  Transfer *transfer;
 
+  request->verify = http->options.verify;
+  if (http->threads) {
+    hr_http_threads_submit (http->threads, request);
+    return;
+  }
+  transfer = g_new0 (Transfer, 1);
   transfer->http = http;
   transfer->request = request;
   transfer->had_etag = request->question.etag != NULL;
   transfer->had_size = request->question.size;
   request->transfer = transfer;
-  request->verify = http->options.verify;
   g_hash_table_add (http->transfers, transfer);
   enqueue (transfer);
 }
@@ -144,10 +179,14 @@ hr_http_transfer_free (Transfer *transfer)
 }
 
 void
-hr_http_cancel (HrHttp *http G_GNUC_UNUSED, HrHttpRequest *request)
+hr_http_cancel (HrHttp *http, HrHttpRequest *request)
 {
   Transfer *transfer = request->transfer;
 
+  if (http->threads) {
+    hr_http_threads_cancel (http->threads, request);
+    return;
+  }
   hr_http_leave_stage (transfer);
   hr_http_transfer_free (transfer);
 }
@@ -165,6 +204,11 @@ hr_http_free (HrHttp *http)
   GHashTableIter iter;
   gpointer transfer;
 
+  if (http->threads) {
+    hr_http_threads_free (http->threads);
+    g_free (http);
+    return;
+  }
   for (;;) {
     g_hash_table_iter_init (&iter, http->transfers);
     if (!g_hash_table_iter_next (&iter, &transfer, NULL))
@@ -172,6 +216,7 @@ hr_http_free (HrHttp *http)
     hr_http_cancel (http, ((Transfer *)transfer)->request);
   }
   hr_http_drop_lost (http);
+  hr_endpoint_forget (http->multi);
   g_ptr_array_unref (http->idle);
   g_ptr_array_unref (http->broken);
   g_ptr_array_unref (http->running);
@@ -215,6 +260,10 @@ hr_http_resume (HrHttp *http, HrHttpRequest *request)
 {
   Transfer *transfer = request->transfer;
 
+  if (http->threads) {
+    hr_http_threads_resume (http->threads, request);
+    return;
+  }
   if (transfer->stage != PAUSED)
     return;
   transfer->stage = RUNNING;
@@ -224,6 +273,15 @@ hr_http_resume (HrHttp *http, HrHttpRequest *request)
   /* calls on_body() with what it had not taken; an error of that is told only here */
   if (curl_easy_pause (transfer->lead->easy, CURLPAUSE_CONT) != CURLE_OK)
     g_ptr_array_add (http->broken, transfer);
+}
+
+void
+hr_http_release (HrHttp *http G_GNUC_UNUSED, HrHttpRequest *request)
+{
+  Transfer *transfer = request->transfer;
+
+  if (transfer->stage == PAUSED)
+    hr_http_try_pause (transfer->lead);
 }
 
 static void
@@ -262,6 +320,12 @@ wake_waiting (HrHttp *http)
   }
 }
 
+static void
+wake (gpointer multi)
+{
+  curl_multi_wakeup (multi);
+}
+
 /* a place that its server has for it; one whose server is not known yet gets it later */
 static gboolean
 enter_endpoint (Transfer *transfer)
@@ -270,9 +334,12 @@ enter_endpoint (Transfer *transfer)
 
   if (!transfer->endpoint && transfer->request->url)
     transfer->endpoint = hr_endpoint_get (transfer->request->url);
+  if (!transfer->endpoint)
+    return TRUE;
   transfer->entered =
-      transfer->endpoint && hr_pace_enter (&transfer->endpoint->pace, http->n_running == 0);
-  return transfer->entered || !transfer->endpoint;
+      hr_addresses_is_ready (transfer->endpoint->addresses, wake, http->multi, http->now)
+      && hr_pace_enter (&transfer->endpoint->pace, http->n_running == 0);
+  return transfer->entered;
 }
 
 static void
@@ -380,6 +447,8 @@ hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error)
   gint64 next, wait;
   int running;
 
+  if (http->threads)
+    return hr_http_threads_poll (http->threads, wake_fd, timeout_ms, error);
   http->now = hr_now ();
   if (http->now - http->polled > GAP)
     http->away += http->now - http->polled;

@@ -12,7 +12,8 @@ G_BEGIN_DECLS
  * HrHttp:
  *
  * A client on curl's multi interface: it belongs to one thread, and does everything inside
- * hr_http_poll(). Requests wait in the order of their priority for one of max_transfers places, and
+ * hr_http_poll(); with several io_threads the transfers run in those, but the owner sees no
+ * difference. Requests wait in the order of their priority for one of max_transfers places, and
  * for one that their server has for all clients of the process; those that are paused, or wait for
  * another try, hold none.
  */
@@ -27,18 +28,20 @@ typedef struct {
   gint64 progress_timeout;   /* without any byte */
   guint max_tries;
   HrRetryTimes retry;
-  gboolean hedge;  /* send a second request for one whose answer is late */
-  HrVerify verify; /* checksums of whole objects */
+  gboolean hedge;   /* send a second request for one whose answer is late */
+  HrVerify verify;  /* checksums of whole objects */
+  guint io_threads; /* that transfers are dealt to; 1: they run in hr_http_poll() */
 } HrHttpOptions;
 
 #define HR_HTTP_OPTIONS                                                                            \
   ((HrHttpOptions){ 64, 10 * G_GINT64_CONSTANT (1000000000), 30 * G_GINT64_CONSTANT (1000000000),  \
-                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES, TRUE,                  \
-                    HR_VERIFY_AUTO })
+                    30 * G_GINT64_CONSTANT (1000000000), 8, HR_RETRY_TIMES, TRUE, HR_VERIFY_AUTO,  \
+                    1 })
 
 typedef enum {
   HR_HTTP_READY, /* request->body has the room */
   HR_HTTP_PAUSE, /* not yet: read nothing until hr_http_resume() */
+  HR_HTTP_HOLD,  /* the same, but it will not be long: the transfer keeps its place */
   HR_HTTP_REFUSE /* never: the transfer fails with the error that was set */
 } HrHttpRoom;
 
@@ -71,7 +74,8 @@ typedef enum {
  *   is known, or again and again where it is not. NULL: plain memory
  * @done: the request is over; it is freed when this returns. @error (nullable) (transfer full)
  *
- * Callbacks are called from hr_http_poll(); all but @room may submit and cancel other requests.
+ * Callbacks are called from hr_http_poll(), @prepare and @judge perhaps from another thread; @done
+ * may submit and cancel other requests.
  */
 struct _HrHttpRequest {
   char *name;
@@ -152,6 +156,8 @@ void hr_http_submit (HrHttp *http, HrHttpRequest *request);
 void hr_http_cancel (HrHttp *http, HrHttpRequest *request);
 /* calls room again for a request that it had paused */
 void hr_http_resume (HrHttp *http, HrHttpRequest *request);
+/* one that was told to hold will have to wait: it gives its place back */
+void hr_http_release (HrHttp *http, HrHttpRequest *request);
 /* how many transfers may run from now on */
 void hr_http_set_max_transfers (HrHttp *http, guint max_transfers);
 
@@ -170,6 +176,7 @@ gboolean hr_http_poll (HrHttp *http, int wake_fd, int timeout_ms, GError **error
 /* requests that are not done */
 guint hr_http_get_n_requests (HrHttp *http);
 const HrHttpCounts *hr_http_get_counts (HrHttp *http);
+void hr_http_counts_add (HrHttpCounts *sum, const HrHttpCounts *counts);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrHttp, hr_http_free)
 

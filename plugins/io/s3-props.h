@@ -63,6 +63,13 @@
           "ETag of an object is which was neither uploaded in parts nor encrypted with a key of "  \
           "the owner's; none: not at all")
 
+/* of elements that fetch much */
+#define HR_S3_PROP_IO_THREADS(T)                                                                   \
+  HR_PROP_UINT (T, io_threads, 1, 64, 1,                                                           \
+                "Threads that transfers are dealt to, for links faster than one processor; what "  \
+                "is delivered, and in which order, does not change",                               \
+                .unit = "threads")
+
 #define HR_S3_SETTINGS(self)                                                                       \
   ((HrS3Settings){ (self)->endpoint, (self)->region, (self)->profile, (self)->no_sign_request,     \
                    (self)->requester_pays, (HrS3Addressing)(self)->addressing })
@@ -75,4 +82,5 @@
                     .max_tries = (self)->tries,                                                    \
                     .retry = HR_RETRY_TIMES,                                                       \
                     .hedge = (self)->hedge,                                                        \
-                    .verify = (HrVerify)(self)->verify })
+                    .verify = (HrVerify)(self)->verify,                                            \
+                    .io_threads = 1 })

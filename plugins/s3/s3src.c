@@ -19,6 +19,7 @@ typedef struct {
   guint64 max_line_bytes;
   guint64 read_ahead;
   guint64 page_keys;
+  guint64 io_threads;
   HR_CACHE_FIELDS
   HR_ORDER_FIELDS
   HR_S3_FIELDS
@@ -41,6 +42,7 @@ static const HrProp props[] = {
   HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
                 "Keys asked for by one list request; 0: as many as the server gives"),
   HR_CACHE_PROPS (S3src),
+  HR_S3_PROP_IO_THREADS (S3src),
   HR_ORDER_PROPS (S3src),
   HR_S3_PROPS (S3src),
   HR_PROP_END
@@ -211,6 +213,7 @@ list (const S3src *self, State *state, HrOut *out, GError **error)
   g_autofree char *root = NULL;
   HrLineSourceOptions options;
 
+  http.io_threads = serial ? 1 : self->io_threads;
   state->http = hr_http_new (&http, error);
   if (!state->http
       || !hr_s3_objects_list (state->http, state->config, self->location, plan, &root,

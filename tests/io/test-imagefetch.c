@@ -324,6 +324,8 @@ test_many (void)
                { "", "concurrency=5 hedge=false", 5 },
                { "memory=1", "concurrency=8 hedge=false", 8 },
                { "memory=20000", "concurrency=16 hedge=false", 16 },
+               { "", "concurrency=16 hedge=false io-threads=3", 16 },
+               { "memory=20000", "concurrency=16 hedge=false io-threads=3", 64 },
                { "serial=true", "concurrency=16", 1 } };
 
   for (guint i = 0; i < G_N_ELEMENTS (runs); i++) {
@@ -333,7 +335,7 @@ test_many (void)
 
     begin ();
     put_many (expected);
-    fake_s3_set_delay (s3, i == 4 ? 0 : 2);
+    fake_s3_set_delay (s3, i == 6 ? 0 : 2);
     got = run_many (runs[i].settings, runs[i].properties);
     g_assert_cmpmem (got->str, got->len, expected->str, expected->len);
     g_string_free (got, TRUE);

@@ -84,9 +84,9 @@ test_parts (void)
       g_string_append_len (expected, lines, size);
     }
     text = g_strdup_printf ("serial=%d s3src location=s3://demo/x/ part-bytes=%d block-bytes=%d "
-                            "read-ahead=%u hedge=false ! appsink",
+                            "read-ahead=%u hedge=false io-threads=%u ! appsink",
                             serial, g_rand_int_range (random, 20, 900),
-                            g_rand_int_range (random, 1, 900), ahead);
+                            g_rand_int_range (random, 1, 900), ahead, 1 + round % 3);
     got = run (text);
     g_assert_cmpmem (got->str, got->len, expected->str, expected->len);
     g_assert_cmpuint (fake_server_get_most_at_once (fake_s3_get_server (s3)), <=,
