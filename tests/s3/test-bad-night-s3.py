@@ -294,6 +294,8 @@ def test_lists(night):
             if not token:
                 break
         assert (keys, prefixes) == (expected_keys, expected_prefixes), (query, keys, expected_keys, prefixes, expected_prefixes)
+    night.put("many", "p q+r", b"x")
+    assert list_page(night, "many", "prefix=p+q%2B")[0] == ["p q+r"]
     assert code(ask(night, "/many", "list-type=2&continuation-token=nonsense")) == (400, "InvalidArgument")
     assert code(ask(night, "/many", "list-type=2&max-keys=many")) == (400, "InvalidArgument")
 
