@@ -179,7 +179,7 @@ add_objects (JsonBuilder *into, const HrPlan *plan)
     json_builder_begin_object (into);
     json_builder_set_member_name (into, "key");
     json_builder_add_string_value (into, object->key);
-    add_int (into, "size", object->size);
+    add_int (into, "size", hr_object_get_bytes (object));
     json_builder_set_member_name (into, "etag");
     json_builder_add_string_value (into, object->etag != NULL ? object->etag : "");
     json_builder_end_object (into);

@@ -146,7 +146,8 @@ is_missing (gpointer data, const HrObject *object)
   for (guint i = 0; i < scan->missing->len; i++) {
     const HrObject *one = get_object (scan, i);
 
-    if (g_str_equal (one->key, object->key) && one->size == object->size
+    if (g_str_equal (one->key, object->key)
+        && hr_object_get_bytes (one) == hr_object_get_bytes (object)
         && g_strcmp0 (one->etag, object->etag) == 0)
       return TRUE;
   }

@@ -236,8 +236,8 @@ sink_loop (HrWorker *worker)
     count_items (worker, items, n);
     hr_sink_take (run, items, n, begin);
     for (guint i = 0; i < n; i++) {
-      /* what is left when the run is stopped, or could not be taken, is not done: who goes on from a
-       * checkpoint begins with it */
+      /* what is left when the run is stopped, or could not be taken, is not done: who goes on from
+       * a checkpoint begins with it */
       within = within && !hr_run_is_closed (run) && hr_tell_taken (run, items[i]);
       if (!within || (items[i]->flags & HR_BUFFER_HOLE))
         hr_buffer_unref (items[i]);

@@ -72,10 +72,36 @@ hr_plan_free (HrPlan *plan)
 void
 hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size, const char *etag)
 {
-  HrObject object = { g_ref_string_new (uri), g_strdup (key), size, g_strdup (etag) };
+  HrObject object = { g_ref_string_new (uri), g_strdup (key), size, g_strdup (etag), -1 };
 
   g_return_if_fail (!plan->listed);
   g_array_append_val (plan->objects, object);
+}
+
+void
+hr_plan_mark_compressed (HrPlan *plan)
+{
+  HrObject *object = &g_array_index (plan->objects, HrObject, plan->objects->len - 1);
+
+  object->stored = object->size;
+  object->size = -1;
+}
+
+gboolean
+hr_plan_needs_sizes (const HrPlan *plan, const HrPlanRules *rules)
+{
+  const HrPlanOrders *orders = &plan->orders;
+  gint shuffle = orders->shuffle >= 0 ? orders->shuffle : (gint)rules->shuffle;
+
+  return shuffle != HR_SHUFFLE_NONE || orders->next_unit != NULL || orders->mix != NULL
+         || orders->lines || orders->lengths || orders->wants_object != NULL;
+}
+
+void
+hr_plan_set_size (HrPlan *plan, guint object, gint64 size)
+{
+  g_return_if_fail (object < plan->objects->len);
+  g_array_index (plan->objects, HrObject, object).size = size;
 }
 
 /* by bytes, the same on disk and on S3, whatever the locale */
@@ -276,7 +302,7 @@ check_rules (const HrPlan *plan, GError **error)
     return FALSE;
   }
   for (guint i = 0; i < plan->objects->len; i++)
-    if (hr_plan_get_object (plan, i)->size < 0
+    if (hr_object_get_bytes (hr_plan_get_object (plan, i)) < 0
         && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->rules.epochs != 1
             || orders->mix != NULL)) {
       g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
@@ -292,9 +318,11 @@ check_rules (const HrPlan *plan, GError **error)
 static gboolean
 check_start (const HrPlan *plan, GError **error)
 {
+  const HrObject *object =
+      plan->unit < plan->objects->len ? hr_plan_get_object (plan, (guint)plan->unit) : NULL;
+
   if (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->unit_byte == 0
-      || (plan->unit < plan->objects->len
-          && plan->unit_byte <= hr_plan_get_object (plan, (guint)plan->unit)->size))
+      || (object != NULL && (object->size < 0 || plan->unit_byte <= object->size)))
     return TRUE;
   g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
                "this is no checkpoint: byte %" G_GINT64_FORMAT " of object %" G_GUINT64_FORMAT
@@ -311,8 +339,8 @@ identify (const GArray *objects)
   for (guint i = 0; i < objects->len; i++) {
     const HrObject *object = &g_array_index (objects, HrObject, i);
     g_autofree char *line =
-        g_strdup_printf ("%s\n%" G_GINT64_FORMAT "\n%s\n", object->key, object->size,
-                         object->etag != NULL ? object->etag : "");
+        g_strdup_printf ("%s\n%" G_GINT64_FORMAT "\n%s\n", object->key,
+                         hr_object_get_bytes (object), object->etag != NULL ? object->etag : "");
 
     g_checksum_update (sum, (const guchar *)line, -1);
   }

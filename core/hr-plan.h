@@ -18,15 +18,24 @@ typedef struct _HrPlan HrPlan;
  * HrObject:
  * @uri: "s3://c/train/a.jsonl"
  * @key: the name relative to the location; objects are ordered by its bytes
- * @size: bytes, -1 unknown
+ * @size: bytes of its text, -1 unknown
  * @etag: (nullable): identity: ETag, or size and mtime of a file
+ * @stored: bytes, if they are not its text itself but have it compressed; else -1
  */
 typedef struct {
   GRefString *uri;
   char *key;
   gint64 size;
   char *etag;
+  gint64 stored;
 } HrObject;
+
+/* bytes of the object as it lies there, whatever they mean; -1 unknown */
+static inline gint64
+hr_object_get_bytes (const HrObject *object)
+{
+  return object->stored >= 0 ? object->stored : object->size;
+}
 
 typedef enum { HR_SHUFFLE_NONE, HR_SHUFFLE_WINDOW, HR_SHUFFLE_FULL } HrShuffle;
 
@@ -153,6 +162,9 @@ typedef enum {
 /* copies all; before hr_plan_listed() */
 void hr_plan_add_object (HrPlan *plan, const char *uri, const char *key, gint64 size,
                          const char *etag);
+/* the object that was added last is compressed: its size is that, and how large its text is nobody
+ * knows */
+void hr_plan_mark_compressed (HrPlan *plan);
 /* the list is complete: sorts it */
 void hr_plan_listed (HrPlan *plan);
 gboolean hr_plan_is_listed (const HrPlan *plan);
@@ -168,6 +180,11 @@ const HrObject *hr_plan_get_object (const HrPlan *plan, guint index);
  * cannot be read in this order.
  */
 gboolean hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error);
+/* before hr_plan_begin(): TRUE: with these @rules, and what goes before them, it must be known how
+ * large the text of each object is */
+gboolean hr_plan_needs_sizes (const HrPlan *plan, const HrPlanRules *rules);
+/* … it is that large; between hr_plan_listed() and hr_plan_begin() */
+void hr_plan_set_size (HrPlan *plan, guint object, gint64 size);
 /* FALSE: nobody behind the source reads lines; its blocks themselves are the samples */
 gboolean hr_plan_has_samples (const HrPlan *plan);
 /* TRUE: where all lines begin must be known, and is not */

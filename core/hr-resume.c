@@ -271,7 +271,8 @@ is_same_object (JsonObject *then, const HrObject *now)
 {
   const char *etag = get_string (then, "etag");
 
-  return g_strcmp0 (get_string (then, "key"), now->key) == 0 && get_int (then, "size") == now->size
+  return g_strcmp0 (get_string (then, "key"), now->key) == 0
+         && get_int (then, "size") == hr_object_get_bytes (now)
          && g_strcmp0 (etag, now->etag != NULL ? now->etag : "") == 0;
 }
 
@@ -294,8 +295,8 @@ name_change (JsonArray *then, const HrPlan *plan)
     if (!is_same_object (was, is))
       return g_strdup_printf ("%s had %" G_GINT64_FORMAT " bytes and identity %s, and has %" //
                               G_GINT64_FORMAT " and %s",
-                              is->key, get_int (was, "size"), get_string (was, "etag"), is->size,
-                              is->etag != NULL ? is->etag : "none");
+                              is->key, get_int (was, "size"), get_string (was, "etag"),
+                              hr_object_get_bytes (is), is->etag != NULL ? is->etag : "none");
   }
   return g_strdup_printf ("of %u objects some have changed", n);
 }

@@ -1,5 +1,6 @@
 /* filesrc.c: lines of files on disk */
 #include "headrace.h"
+#include "expand.h"
 #include "file.h"
 #include "line-limit.h"
 #include "line-source.h"
@@ -12,12 +13,14 @@ typedef struct {
   char *location;
   guint64 block_bytes;
   guint64 max_line_bytes;
+  guint64 max_expansion;
   HR_ORDER_FIELDS
 } Filesrc;
 
 static const HrProp props[] = {
   HR_PROP_STRING (Filesrc, location, NULL,
-                  "File, folder (every *.jsonl under it) or pattern (* ? [ ] **); file:/// too",
+                  "File, folder (every *.jsonl, *.jsonl.gz and *.jsonl.zst under it) or pattern (* "
+                  "? [ ] **); file:/// too",
                   .flags = HR_PROP_REQUIRED | HR_PROP_STREAM),
   HR_PROP_SIZE (Filesrc, block_bytes, 1, HR_GIB, HR_MIB,
                 "Bytes read, and given on, at once; for shuffle=window those of a block",
@@ -25,7 +28,12 @@ static const HrProp props[] = {
   HR_PROP_SIZE (Filesrc, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
                 "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
                 .flags = HR_PROP_STREAM),
-  HR_ORDER_PROPS (Filesrc), HR_PROP_END
+  HR_PROP_UINT (
+      Filesrc, max_expansion, 0, G_MAXINT32, 250,
+      "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
+      "small one does not fill the disk; 0: any number"),
+  HR_ORDER_PROPS (Filesrc),
+  HR_PROP_END
 };
 
 /* an open file, shared by its parts */
@@ -38,6 +46,7 @@ typedef struct {
 
 typedef struct {
   HrLineSource *source;
+  HrExpander *expander;
   File *last;
   HrOut *out;
 } State;
@@ -132,6 +141,9 @@ list (const Filesrc *self, State *state, HrOut *out, GError **error)
   if (!path || !hr_file_list (path, plan, &folder, error))
     return FALSE;
   hr_plan_listed (plan);
+  state->expander = hr_expander_new (&funcs, state, self->block_bytes, self->max_expansion);
+  if (!hr_expander_prepare (state->expander, out, &rules, error))
+    return FALSE;
   if (!hr_plan_begin (plan, &rules, error))
     return FALSE;
   root = hr_media_link_folder (folder);
@@ -140,7 +152,7 @@ list (const Filesrc *self, State *state, HrOut *out, GError **error)
                                    .ahead = 1,
                                    .block_bytes = self->block_bytes,
                                    .max_line_bytes = hr_line_limit (out, self->max_line_bytes) };
-  state->source = hr_line_source_new (&funcs, state, &options);
+  state->source = hr_line_source_new (&hr_expander_funcs, state->expander, &options);
   return TRUE;
 }
 
@@ -161,6 +173,7 @@ filesrc_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
   State *state = worker;
 
   g_clear_pointer (&state->source, hr_line_source_free);
+  g_clear_pointer (&state->expander, hr_expander_free);
   g_clear_pointer (&state->last, file_unref);
 }
 

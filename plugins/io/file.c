@@ -2,6 +2,7 @@
 #include "file.h"
 #include "glob.h"
 #include "hr-error.h"
+#include "inflate.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -71,12 +72,14 @@ add_file (HrPlan *plan, const char *path, const char *key, const struct stat *in
   g_autofree char *identity = hr_file_identity (info);
 
   hr_plan_add_object (plan, path, key, identity != NULL ? info->st_size : -1, identity);
+  if (identity != NULL && hr_stored_of (key) != HR_STORED_PLAIN)
+    hr_plan_mark_compressed (plan);
 }
 
 static gboolean
 is_wanted (const Walk *walk, const char *key)
 {
-  return walk->pattern ? hr_glob_match (walk->pattern, key) : g_str_has_suffix (key, SUFFIX);
+  return walk->pattern ? hr_glob_match (walk->pattern, key) : hr_stored_is_jsonl (key);
 }
 
 static gboolean

@@ -2,6 +2,7 @@
 #include "s3-objects.h"
 #include "glob.h"
 #include "hr-error.h"
+#include "inflate.h"
 #include "http-wait.h"
 #include "s3-list.h"
 #include "s3-request.h"
@@ -33,13 +34,15 @@ add_page (Lister *lister, const HrS3Page *page)
     guint n;
 
     if (lister->pattern ? !hr_glob_match (lister->pattern, relative)
-                        : !g_str_has_suffix (relative, SUFFIX))
+                        : !hr_stored_is_jsonl (relative))
       continue;
     uri = hr_s3_uri_format (lister->bucket, entry->key);
     /* pages may overlap; which of two is meant If-Match will tell */
     if (g_hash_table_contains (lister->listed, uri))
       continue;
     hr_plan_add_object (lister->plan, uri, relative, entry->size, entry->etag);
+    if (hr_stored_of (relative) != HR_STORED_PLAIN)
+      hr_plan_mark_compressed (lister->plan);
     n = hr_plan_get_n_objects (lister->plan);
     g_hash_table_add (lister->listed, hr_plan_get_object (lister->plan, n - 1)->uri);
   }
@@ -104,10 +107,13 @@ find_key (Lister *lister, const char *location, const char *key, gboolean *found
 
   *found = hr_http_wait (lister->http, hr_s3_head (lister->config, lister->bucket, key),
                          lister->wake_fd, &answer, &failure);
-  if (*found)
+  if (*found) {
     hr_plan_add_object (lister->plan, location, slash ? slash + 1 : key, answer.size, answer.etag);
+    if (hr_stored_of (key) != HR_STORED_PLAIN)
+      hr_plan_mark_compressed (lister->plan);
+  }
   /* who may not list is told 403 for keys that do not exist, so that the list will tell more */
-  else if (answer.status != 404 && answer.status != 403)
+  if (!*found && answer.status != 404 && answer.status != 403)
     g_propagate_error (error, g_steal_pointer (&failure));
   return *found || failure;
 }

@@ -1,5 +1,6 @@
 /* s3src.c: lines of objects in S3 */
 #include "headrace.h"
+#include "expand.h"
 #include "http-metrics.h"
 #include "http-wait.h"
 #include "line-limit.h"
@@ -17,6 +18,7 @@ typedef struct {
   guint64 part_bytes;
   guint64 block_bytes;
   guint64 max_line_bytes;
+  guint64 max_expansion;
   guint64 read_ahead;
   guint64 page_keys;
   guint64 io_threads;
@@ -27,7 +29,8 @@ typedef struct {
 
 static const HrProp props[] = {
   HR_PROP_STRING (S3src, location, NULL,
-                  "s3://BUCKET/KEY, s3://BUCKET/PREFIX/ (every *.jsonl under it) or with a pattern "
+                  "s3://BUCKET/KEY, s3://BUCKET/PREFIX/ (every *.jsonl, *.jsonl.gz and *.jsonl.zst "
+                  "under it) or with a pattern "
                   "(* ? [ ] **)",
                   .flags = HR_PROP_REQUIRED | HR_PROP_STREAM),
   HR_PROP_SIZE (S3src, part_bytes, 1, HR_GIB, 4 * HR_MIB, "Bytes asked for by one request"),
@@ -37,6 +40,10 @@ static const HrProp props[] = {
   HR_PROP_SIZE (S3src, max_line_bytes, 0, 2 * HR_GIB - 1, 0,
                 "Longest line that is given on whole; 0: the limit of the jsonlparse behind it",
                 .flags = HR_PROP_STREAM),
+  HR_PROP_UINT (
+      S3src, max_expansion, 0, G_MAXINT32, 250,
+      "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
+      "small one does not fill the disk; 0: any number"),
   HR_PROP_UINT (S3src, read_ahead, 0, 1024, 3,
                 "Requests in flight beside the one that is waited for", .unit = "requests"),
   HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
@@ -58,6 +65,7 @@ typedef struct {
   HrHttp *http;
   HrS3Config *config;
   HrLineSource *source;
+  HrExpander *expander;
   HrOut *out;
   Shared *shared;
 } State;
@@ -220,6 +228,9 @@ list (const S3src *self, State *state, HrOut *out, GError **error)
                               self->page_keys, hr_out_get_wake_fd (out), error))
     return FALSE;
   hr_plan_listed (plan);
+  state->expander = hr_expander_new (&funcs, state, self->part_bytes, self->max_expansion);
+  if (!hr_expander_prepare (state->expander, out, &rules, error))
+    return FALSE;
   if (!hr_plan_begin (plan, &rules, error))
     return FALSE;
   options = (HrLineSourceOptions){ .root = root,
@@ -227,7 +238,7 @@ list (const S3src *self, State *state, HrOut *out, GError **error)
                                    .ahead = serial ? 0 : self->read_ahead,
                                    .block_bytes = self->block_bytes,
                                    .max_line_bytes = hr_line_limit (out, self->max_line_bytes) };
-  state->source = hr_line_source_new (&funcs, state, &options);
+  state->source = hr_line_source_new (&hr_expander_funcs, state->expander, &options);
   return TRUE;
 }
 
@@ -295,6 +306,7 @@ s3src_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
   State *state = worker;
 
   g_clear_pointer (&state->source, hr_line_source_free);
+  g_clear_pointer (&state->expander, hr_expander_free);
   g_clear_pointer (&state->http, hr_http_free);
   g_clear_pointer (&state->config, hr_s3_config_unref);
 }

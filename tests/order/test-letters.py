@@ -199,6 +199,7 @@ def test_refused(runner):
     answer = run_small(runner, data, "/dev/full")
     assert answer["error"] and "No space left" in answer["error"], answer["error"]
     for content, words in (("[]\n", "is no dead letter"), ('{"uri":null,"byte":null,"kind":"other"}\n', "tells no object"),
+                           ('{"uri":"a.jsonl.gz","byte":0,"kind":"other"}\n', "compressed"),
                            ('{"uri":"a","kind":"other","x":[[1]]}\n', "is no dead letter"), ("x\n", "is no dead letter")):
         path.write_text(content)
         answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
