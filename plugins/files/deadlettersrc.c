@@ -5,6 +5,7 @@
 #include "file.h"
 #include "http-metrics.h"
 #include "http-wait.h"
+#include "inflate.h"
 #include "letters.h"
 #include "line-limit.h"
 #include "s3-props.h"
@@ -320,6 +321,29 @@ give (State *state, const Letter *letter, const HrMemory *text, gint64 length, g
   return TRUE;
 }
 
+static gboolean
+read_letters (State *state, GError **error)
+{
+  const Deadlettersrc *self = state->self;
+  GPtrArray *letters = letters_read (self->location, (const char *const *)self->kind, error);
+
+  for (guint i = 0; letters != NULL && i < letters->len; i++) {
+    const Letter *letter = letters->pdata[i];
+
+    if (hr_stored_of (letter->uri) == HR_STORED_PLAIN)
+      continue;
+    g_set_error (
+        error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+        "%s is compressed: a line of it cannot be read alone; run over it again, or choose "
+        "others by kind=",
+        letter->uri);
+    put_in_front (state, letter, error);
+    g_clear_pointer (&letters, g_ptr_array_unref);
+  }
+  state->letters = letters;
+  return letters != NULL;
+}
+
 static HrFlow
 deadlettersrc_create (gconstpointer selfp, gpointer worker, HrOut *out, GError **error)
 {
@@ -332,9 +356,7 @@ deadlettersrc_create (gconstpointer selfp, gpointer worker, HrOut *out, GError *
 
   state->self = self;
   state->out = out;
-  if (state->letters == NULL
-      && (state->letters = letters_read (self->location, (const char *const *)self->kind, error))
-             == NULL)
+  if (state->letters == NULL && !read_letters (state, error))
     return HR_FLOW_ERROR;
   if (state->next == state->letters->len)
     return HR_FLOW_END;

@@ -3,9 +3,8 @@
 
 usage: in-server ROOT KIND test-real-s3.py HR_LAUNCH DATA KIND
 """
-import http.client
-
 import gzip
+import http.client
 import json
 import os
 import pathlib
