@@ -584,7 +584,8 @@ test_private (void)
         "\"value\":\"<image>What?\"},{\"from\":\"gpt\",\"value\":\"That.\"}]}\n",
         fake_server_get_url (fake_s3_get_server (s3)), secret);
     g_autoptr (GPtrArray) paths = NULL;
-    g_autofree char *fetch = g_strdup_printf ("allow-links=http cache=%s", folder);
+    g_autofree char *fetch =
+        g_strdup_printf ("allow-links=http allow-addresses=127.0.0.1 cache=%s", folder);
     struct stat info;
 
     fake_s3_put (s3, "set/a.jsonl", line, strlen (line));

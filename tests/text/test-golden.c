@@ -269,11 +269,15 @@ static void
 run_images (const char *folder, const char *setting, const char *records, const Config *config,
             const char *reference, const char *dtype)
 {
+  /* bytes are not normalized */
+  g_autofree char *form = g_str_equal (dtype, "uint8")
+                              ? g_strdup ("dtype=uint8")
+                              : g_strdup_printf ("normalize=%s dtype=%s", reference, dtype);
   g_autofree char *text = g_strdup_printf (
       "filesrc location=%s ! jsonlparse media-base=GOLDEN/images ! imagefetch on-error=skip ! "
       "imagedecode on-error=skip WORKERS ! resize %s reference=%s on-error=skip WORKERS ! patchify "
-      "normalize=%s dtype=%s WORKERS",
-      records, config->bounds, reference, reference, dtype);
+      "%s WORKERS",
+      records, config->bounds, reference, form);
 
   run_into (folder, setting, text);
 }
