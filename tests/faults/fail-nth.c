@@ -285,6 +285,14 @@ write (int fd, const void *from, size_t size)
 }
 
 int
+ftruncate (int fd, off_t size)
+{
+  REAL (ftruncate);
+  ON_FD ("ftruncate", EIO, -1);
+  return real (fd, size);
+}
+
+int
 fsync (int fd)
 {
   REAL (fsync);
@@ -300,6 +308,14 @@ fdatasync (int fd)
   return real (fd);
 }
 
+static void
+lose_bytes (int fd)
+{
+  REAL (ftruncate);
+  if (real (fd, 0) != 0)
+    errno = EIO; /* it was only read: nothing to lose */
+}
+
 /* the descriptor is gone in any case, as Linux has it, and with it what was written */
 int
 close (int fd)
@@ -313,10 +329,12 @@ close (int fd)
     return real (fd);
   path = atomic_exchange (&ours[fd], NULL);
   wrong = path && path[0] == '/' && fails ("close", EIO, path);
-  if (wrong && ftruncate (fd, 0) != 0)
-    wrong = true; /* it was only read */
+  if (wrong)
+    lose_bytes (fd);
   status = real (fd);
   free (path);
+  if (wrong)
+    errno = EIO;
   return wrong ? -1 : status;
 }
 

@@ -85,6 +85,7 @@ class Case:
         report.unlink(missing_ok=True)
         ours = [self.folder / "data", work / "state", work / "objects", work / "plan", out]
         command = [HR_LAUNCH, "-q", "--on-error=skip", "--checkpoint", work / "state/checkpoint", "--checkpoint-every=1", "--resume",
+                   "--dead-letter", work / "state/dead",
                    self.text(out, work)]
         preload = {"LD_PRELOAD": FAIL_NTH, "HR_FAIL_NTH": str(nth), "HR_FAIL_MODE": mode, "HR_FAIL_REPORT": str(report),
                    "HR_FAIL_FOLDERS": ":".join(map(str, ours)), "HR_PLAN_CACHE": str(work / "plan")}
@@ -113,6 +114,13 @@ class Case:
             found.append((told["epoch"], digest.hexdigest()))
         return found
 
+    @staticmethod
+    def letters(work):
+        """Which samples were noted as skipped, and why: each once."""
+        file = work / "state/dead"
+        letters = [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+        return sorted((letter["uri"].rpartition("/")[2], letter["byte"], letter["kind"]) for letter in letters)
+
     def exact(self):
         work = self.new_work()
         status, errors, self.count, failed, left = self.run(work, work / "out")
@@ -122,6 +130,8 @@ class Case:
         self.left = len(left)
         steps = self.steps(work / "out")
         assert len(steps) == 4, steps
+        self.right_letters = self.letters(work)
+        assert [letter[2] for letter in self.right_letters] == ["bad-json", "media-undecodable"], self.right_letters
         # once more: everything is kept by now, and nothing is different
         shutil.rmtree(work / "state")
         (work / "state").mkdir()
@@ -151,7 +161,7 @@ class Case:
     def check_nothing_left(self, work):
         """of temporary files; a killed run may leave some, which the next one or time removes"""
         files = [p.name for folder in ("state", "objects", "plan") for p in (work / folder).glob("*")]
-        assert [f for f in files if not f.endswith(tuple(".lines .object checkpoint".split()))] == [], files
+        assert [f for f in files if not f.endswith((".lines", ".object", "checkpoint", "dead"))] == [], files
 
     def one(self, nth, mode):
         """False: the run was over before its n-th step"""
@@ -172,6 +182,7 @@ class Case:
                 self.check_nothing_left(work)
             if whole is not None:
                 assert whole == self.right, "the result is another one"
+                assert self.letters(work) == self.right_letters, self.letters(work)
                 self.recovered += 1
             # go on from the checkpoint, with what is in the caches
             checkpoint = work / "state/checkpoint"
@@ -180,6 +191,7 @@ class Case:
             status, errors, _, _, left = self.run(work, work / "more")
             assert status in (0, 3) and self.leaks_nothing(left), (status, errors, left)
             steps = before + self.steps(work / "more")
+            assert self.letters(work) == self.right_letters, self.letters(work)
             assert steps == self.right, f"gone on from step {done}: {len(steps)} steps, or other bytes"
             # and what has been kept is right: all of it once more
             checkpoint.unlink()
