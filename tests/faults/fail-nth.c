@@ -43,6 +43,8 @@ static char folders[4096];
 static int report = -1;
 /* of each descriptor that is ours: what it is */
 static _Atomic (char *) ours[MAX_FDS];
+/* … and how many bytes of it are on the disk for good */
+static atomic_long synced[MAX_FDS];
 
 #define REAL(name)                                                                                 \
   static __typeof__ (name) *real;                                                                  \
@@ -119,9 +121,20 @@ fails (const char *call, int code, const char *path)
   return true;
 }
 
+static void
+note_synced (int fd)
+{
+  struct stat info;
+  REAL (fstat);
+
+  if (fd >= 0 && fd < MAX_FDS && real (fd, &info) == 0)
+    atomic_store (&synced[fd], info.st_size);
+}
+
 static int
 keep (int fd, const char *path)
 {
+  note_synced (fd);
   if (fd >= 0 && fd < MAX_FDS)
     free (atomic_exchange (&ours[fd], strdup (path)));
   return fd;
@@ -297,6 +310,7 @@ fsync (int fd)
 {
   REAL (fsync);
   ON_FD ("fsync", EIO, -1);
+  note_synced (fd);
   return real (fd);
 }
 
@@ -305,6 +319,7 @@ fdatasync (int fd)
 {
   REAL (fdatasync);
   ON_FD ("fsync", EIO, -1);
+  note_synced (fd);
   return real (fd);
 }
 
@@ -312,11 +327,11 @@ static void
 lose_bytes (int fd)
 {
   REAL (ftruncate);
-  if (real (fd, 0) != 0)
+  if (real (fd, atomic_load (&synced[fd])) != 0)
     errno = EIO; /* it was only read: nothing to lose */
 }
 
-/* the descriptor is gone in any case, as Linux has it, and with it what was written */
+/* the descriptor is gone in any case, as Linux has it, and with it what was not synced */
 int
 close (int fd)
 {

@@ -217,13 +217,14 @@ class Case:
                     break
             except AssertionError as error:
                 faults.append(str(error))
+                print("# " + str(error).replace("\n", "\n# "), flush=True)
                 if len(faults) >= 5:
                     break
             n += 1
             nth += every
         print(f"# {self.name}, {mode}: {n} runs, {self.recovered} recovered; {self.calls}", flush=True)
         assert n > 0 or EVERY > 1, "no step could fail"
-        assert not faults, "\n".join(faults)
+        assert not faults, f"{len(faults)} runs were not as they should be"
 
 
 class Requests(Case):
