@@ -160,6 +160,22 @@ has_word (const HrWorker *worker)
   return worker->word != NULL && *worker->word != '\0';
 }
 
+static void
+add_room (GString *text, const HrLink *link)
+{
+  guint64 items, bytes;
+
+  if (link == NULL) {
+    g_string_append (text, "waits for room in front of the next element");
+    return;
+  }
+  hr_run_get_bounds (link->to->run, &items, &bytes);
+  g_string_append_printf (text,
+                          "waits for room in front of \"%s\", whose queue is full (%" //
+                          G_GUINT64_FORMAT " buffers, or %" G_GUINT64_FORMAT " bytes)",
+                          name_of (link->to), items, bytes);
+}
+
 /* with its lock: what the worker does; nothing if it has left, or never came */
 static void
 add_worker (GString *text, HrRun *run, const HrWorker *worker)
@@ -176,13 +192,7 @@ add_worker (GString *text, HrRun *run, const HrWorker *worker)
       g_string_append (text, "waits for any of its inputs");
     return;
   case HR_WAIT_OUTPUT:
-    if (link != NULL)
-      g_string_append_printf (text,
-                              "waits for room in front of \"%s\", whose queue is full (%" //
-                              G_GUINT64_FORMAT " buffers)",
-                              name_of (link->to), link->max_items);
-    else
-      g_string_append (text, "waits for room in front of the next element");
+    add_room (text, link);
     return;
   case HR_WAIT_RELEASE:
     g_string_append_printf (text, "waits until \"%s\" asks for the next step",

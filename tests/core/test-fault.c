@@ -344,6 +344,28 @@ test_each (void)
   }
 }
 
+/* what both branches get is told and counted once */
+static void
+test_tee (void)
+{
+  SmallRig rig;
+  SmallSink other;
+  HrElement *tee;
+
+  small_rig_set_up (&rig);
+  small_sink_init (&other);
+  tee = small_tee (rig.pipeline, "tee");
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 20, NULL, NULL),
+              small_light (rig.pipeline, "pool", 2, small_bad_at, GINT_TO_POINTER (3)), tee,
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  small_link (rig.pipeline, tee, small_sink (rig.pipeline, "other", &other), NULL);
+  small_set_pipeline (rig.pipeline, "on-error", "skip");
+  small_run (rig.pipeline);
+  assert_stat (&rig, "\"skipped\":{\"other\":1}");
+  small_sink_clear (&other);
+  small_rig_tear_down (&rig);
+}
+
 /* a hole in one branch is a hole behind the join */
 static void
 test_join (void)
@@ -389,6 +411,7 @@ main (int argc, char **argv)
   g_test_add_func ("/fault/max-errors-rate-of-few", test_max_errors_rate_of_few);
   g_test_add_func ("/fault/dropped", test_dropped);
   g_test_add_func ("/fault/each", test_each);
+  g_test_add_func ("/fault/tee", test_tee);
   g_test_add_func ("/fault/join", test_join);
   return g_test_run ();
 }

@@ -66,12 +66,13 @@ test_not_pulled (void)
 
 static gint go;
 
-/* sample @data waits until it is let go */
+/* samples @data and 3 x @data wait until they are let go, one after the other */
 static gboolean
 hold (gpointer data, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED)
 {
-  while (value == GPOINTER_TO_INT (data) && !g_atomic_int_get (&go)
-         && hr_out_sleep (out, 10 * 1000000))
+  gint mine = value == GPOINTER_TO_INT (data) ? 1 : value == 3 * GPOINTER_TO_INT (data) ? 2 : 0;
+
+  while (g_atomic_int_get (&go) < mine && hr_out_sleep (out, 10 * 1000000))
     ;
   return TRUE;
 }
@@ -95,9 +96,16 @@ test_held (void)
   assert_has (begin, "\n  \"held\" sleeps, or waits for something outside");
   assert_has (begin, "\n  \"before\" waits for room in front of \"held\", whose queue is full");
   assert_has (begin, "\n  \"sink\" waits for the output of \"held\"");
+  /* not again and again */
+  g_usleep (1000000);
+  for (HrMessage *more; (more = hr_pipeline_pop_message (rig.pipeline, 0)) != NULL;) {
+    g_assert_cmpint (more->type, !=, HR_MESSAGE_STALL);
+    hr_message_unref (more);
+  }
   g_atomic_int_set (&go, 1);
-  end = next_stall (rig.pipeline); /* or the run was over sooner than somebody looked */
-  g_assert_true (end == NULL || g_str_has_prefix (end, "moves again, after "));
+  end = next_stall (rig.pipeline);
+  g_assert_true (end != NULL && g_str_has_prefix (end, "moves again, after "));
+  g_atomic_int_set (&go, 2);
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL));
   small_assert_counts (&rig.sink, 2000);
   small_rig_tear_down (&rig);
