@@ -235,6 +235,7 @@ def test_odd_keys(night):
     """every key of case 17 is put, listed, fetched and removed, as it is"""
     assert code(ask(night, "/odd/a", method="PUT", body=b"x")) == (404, "NoSuchBucket")
     assert ask(night, "/odd", method="PUT")[0] == 200
+    assert code(ask(night, "/odd/" + "k" * 1025, method="PUT", body=b"x")) == (400, "KeyTooLongError")
     for key in KEYS:
         assert ask(night, "/odd/" + quote(key), method="PUT", body=key.encode())[0] == 200, key
         assert ask(night, "/odd/" + quote(key))[2] == key.encode(), key

@@ -13,7 +13,7 @@ from .faults import select
 from .reply import Gone, Pace, Reply, Wire
 from .store import CHECKSUMS, Store
 
-MAX_HEAD, MAX_BODY = 64 << 10, 1 << 30
+MAX_HEAD, MAX_BODY, MAX_KEY = 64 << 10, 1 << 30, 1024
 CONTROL = "/_badnight/"
 
 
@@ -196,6 +196,8 @@ class Server:
         exchange.rng = self.night.random(exchange)
         try:
             self.verifier.check(request, self.regions.get(exchange.bucket))
+            if len(exchange.key.encode("utf-8", "surrogateescape")) > MAX_KEY:
+                raise Refusal(400, "KeyTooLongError", "Your key is too long", MaxSizeAllowed=str(MAX_KEY))
         except Refusal as refusal:
             exchange.reply = exchange.refuse(refusal)
             return None
