@@ -73,16 +73,9 @@ def prepare_aiobotocore(bucket, keys, n):
 def prepare_obstore(bucket, keys, n):
     import obstore
     from obstore.store import S3Store
-    options = {"allow_http": True}
-    if os.environ.get("AWS_CA_BUNDLE"):
-        options["root_certificate"] = open(os.environ["AWS_CA_BUNDLE"], "rb").read()
-    try:
-        store = S3Store(bucket, endpoint=ENDPOINT, access_key_id=KEY, secret_access_key=SECRET, region=REGION,
-                        virtual_hosted_style_request=False, client_options=options)
-    except Exception:  # versions that cannot be told a certificate
-        options = {"allow_http": True, "allow_invalid_certificates": True}
-        store = S3Store(bucket, endpoint=ENDPOINT, access_key_id=KEY, secret_access_key=SECRET, region=REGION,
-                        virtual_hosted_style_request=False, client_options=options)
+    # certificates: SSL_CERT_FILE
+    store = S3Store(bucket, endpoint=ENDPOINT, access_key_id=KEY, secret_access_key=SECRET, region=REGION,
+                    virtual_hosted_style_request=False, client_options={"allow_http": True})
 
     async def main():
         async def get(key):

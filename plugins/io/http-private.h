@@ -59,6 +59,7 @@ struct _HrHttp {
   HrHttpThreads *threads; /* (nullable): they do all that the rest is for */
   HrHttpOptions options;
   CURLM *multi;
+  CURLSH *share; /* TLS sessions */
   GRand *random;
   GHashTable *transfers;
   GSequence *queue;

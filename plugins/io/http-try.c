@@ -270,6 +270,7 @@ get_easy (HrHttp *http)
     return g_ptr_array_steal_index_fast (http->idle, http->idle->len - 1);
   easy = curl_easy_init ();
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt (easy, CURLOPT_SHARE, http->share);
   curl_easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
   curl_easy_setopt (easy, CURLOPT_PREREQFUNCTION, before_request);
   curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L); /* else a key with ".." is another object */

@@ -30,6 +30,9 @@ hr_http_new (const HrHttpOptions *options, GError **error)
     return http;
   }
   http->multi = curl_multi_init ();
+  /* so that only the first connection to a server is a whole handshake */
+  http->share = curl_share_init ();
+  curl_share_setopt (http->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
   http->random = g_rand_new ();
   http->transfers = g_hash_table_new (NULL, NULL);
   http->queue = g_sequence_new (NULL);
@@ -223,6 +226,7 @@ hr_http_free (HrHttp *http)
   g_ptr_array_unref (http->waiting);
   g_ptr_array_unref (http->lost);
   curl_multi_cleanup (http->multi);
+  curl_share_cleanup (http->share);
   g_hash_table_unref (http->transfers);
   g_sequence_free (http->queue);
   g_rand_free (http->random);
