@@ -6,7 +6,6 @@
  */
 #include "fetch-job.h"
 
-/* microseconds */
 static gboolean
 is_fresh (const HrFetchItem *item, const HrBlob *blob)
 {

@@ -18,7 +18,7 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
     return HR_HTTP_PAUSE;
   }
   /* this is another one, for good: what was kept is not there any more */
-  request->known_etag = NULL;
+  g_clear_pointer (&request->known_etag, g_free);
   hr_fetch_forget_kept (item);
   memory = hr_fetch_grow (item, request->body, request->received, bytes, error);
   if (!memory)
@@ -195,7 +195,7 @@ hr_fetch_start_transfer (HrFetchItem *item, GError **error)
     hr_http_request_free (request);
     return item->at_hand;
   }
-  request->known_etag = item->known_etag;
+  request->known_etag = g_strdup (item->known_etag);
   request->max_bytes = job->state->self->max_bytes;
   if (item->part > 0) {
     hr_http_request_set_range (request, 0, (gint64)MIN (item->part, request->max_bytes) - 1);

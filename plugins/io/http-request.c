@@ -35,6 +35,7 @@ hr_http_request_free (HrHttpRequest *request)
 {
   g_free (request->name);
   g_free (request->url);
+  g_free (request->known_etag);
   g_free ((char *)request->question.etag);
   hr_http_response_clear (&request->response);
   g_clear_pointer (&request->body, hr_memory_unref);

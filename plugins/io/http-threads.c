@@ -132,6 +132,7 @@ tell_done (HrHttpRequest *inner, GError *error)
   /* the client frees what is left in its own */
   inner->name = inner->url = NULL;
   inner->question.etag = NULL;
+  inner->known_etag = NULL;
   hr_http_response_init (&inner->response);
   inner->body = NULL;
   inner->complaint = NULL;
@@ -355,6 +356,7 @@ make_inner (Deal *deal)
   inner->name = g_strdup (outer->name);
   inner->url = g_strdup (outer->url);
   inner->question.etag = g_strdup (outer->question.etag);
+  inner->known_etag = g_strdup (outer->known_etag);
   inner->room = outer->room ? ask_owner : NULL;
   inner->done = tell_done;
   inner->user_data = deal;
@@ -402,7 +404,8 @@ ask_room (Deal *deal)
   outer->received = inner->received;
   room = outer->room (outer, deal->wanted, &deal->refusal);
   inner->body = g_steal_pointer (&outer->body);
-  inner->known_etag = outer->known_etag;
+  if (!outer->known_etag)
+    g_clear_pointer (&inner->known_etag, g_free);
   hr_http_response_init (&outer->response);
   return room;
 }

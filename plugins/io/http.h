@@ -62,7 +62,7 @@ typedef enum {
  * @max_bytes: a longer body is refused; 0: any
  * @priority: the lower, the sooner
  * @known_etag: (nullable): the caller has the object with this ETag (If-None-Match): status 304 is
- *   a success without a body. Must outlive the request
+ *   a success without a body
  * @ca_bundle: (nullable): file of certificates; it, @method and @form must outlive the request
  *
  * @prepare: (nullable): before each try: appends "Name: value" lines. %FALSE without an error: not
@@ -91,7 +91,7 @@ struct _HrHttpRequest {
   gsize max_bytes;
   gint64 priority;
   const char *ca_bundle;
-  const char *known_etag;
+  char *known_etag;
   gboolean (*prepare) (HrHttpRequest *request, GPtrArray *headers, GError **error);
   HrRetry (*judge) (HrHttpRequest *request, GError **error);
   HrHttpRoom (*room) (HrHttpRequest *request, gsize bytes, GError **error);

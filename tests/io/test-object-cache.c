@@ -291,6 +291,18 @@ test_replaced (void)
       assert_same (&again, &plain);
       g_assert_cmpint (run_count (&again, "imagefetch", "cache_misses"), ==, N_EMPTY);
     }
+    /* the same when the requests are those of other threads */
+    for (guint i = 0; i < N_IMAGES; i += 3)
+      put_image (i, 3);
+    {
+      g_auto (Run) plain = run_set ("", "", "");
+      g_auto (Run) asked = run_cached ("", "io-threads=3"), warm = run_cached ("", "io-threads=3");
+
+      assert_same (&asked, &plain);
+      assert_same (&warm, &plain);
+      g_assert_cmpint (run_count (&asked, "imagefetch", "cache_hits"), >, 10);
+      g_assert_cmpint (run_count (&warm, "imagefetch", "cache_misses"), ==, N_EMPTY);
+    }
     fake_s3_put (s3, "set/a.jsonl", "{\"id\":\"x\",\"messages\":[]}\n", 26);
     {
       g_auto (Run) plain = run_set ("on-error=skip", "", "");
