@@ -292,8 +292,8 @@ check_passes (const HrMix *mix, GError **error)
     if (mix->rules.weights == HR_MIX_PASSES && !mix->members[i].repeat
         && mix->shares[i] > mix->members[i].length) {
       g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                   "member %u is to be given %g times in an epoch and has repeat=false: leave that "
-                   "out, or a weight of 1 at most",
+                   "the mix's member %u is to be given %g times in an epoch and has repeat=false "
+                   "(the first is member 0): leave that out, or a weight of 1 at most",
                    i, mix->members[i].weight);
       return FALSE;
     }

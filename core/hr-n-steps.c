@@ -53,7 +53,7 @@ hr_pipeline_get_n_steps (HrPipeline *pipeline)
     return -1;
   if (hr_packer_find (pipeline) != NULL
       && source->orders.rows.window == 0) /* an epoch's rows are known when they are made */
-    return settings->epochs == 0 && settings->steps > 0 && settings->limit == 0
+    return source->orders.epochs == 0 && settings->steps > 0 && settings->limit == 0
                ? (gint64)settings->steps
                : -1;
   plan = __atomic_load_n (&source->plan, __ATOMIC_ACQUIRE);

@@ -183,7 +183,7 @@ bound_rows (HrPipeline *pipeline, HrRun *source, GError **error)
   if (!packed)
     return TRUE;
   source->orders.steps = 0;
-  if (settings->world == 1 || (settings->steps > 0 && settings->epochs == 0)
+  if (settings->world == 1 || (settings->steps > 0 && source->orders.epochs == 0)
       || source->orders.rows.window > 0)
     return TRUE;
   g_set_error (
@@ -366,6 +366,19 @@ give_balance (HrPipeline *pipeline, HrRun *source, GError **error)
   return TRUE;
 }
 
+/* what the pipeline says goes before what the source does; -1: neither */
+static gint64
+find_epochs (HrElement *source)
+{
+  const HrSettings *settings = &source->pipeline->settings;
+  gpointer self;
+  const HrProp *epochs = hr_element_find_prop (source, "epochs", &self);
+
+  if (settings->epochs >= 0 || epochs == NULL || epochs->type != HR_PROP_TYPE_UINT)
+    return settings->epochs;
+  return (gint64) * (guint64 *)((char *)self + epochs->offset);
+}
+
 static gboolean
 give_orders (HrPipeline *pipeline, GError **error)
 {
@@ -387,7 +400,7 @@ give_orders (HrPipeline *pipeline, GError **error)
       continue;
     run->orders = (HrPlanOrders){ .shard = { settings->rank, settings->world, 0, FALSE },
                                   .seed = settings->seed,
-                                  .epochs = settings->epochs,
+                                  .epochs = find_epochs (element),
                                   .limit = settings->limit,
                                   .steps = settings->steps,
                                   .shuffle = -1 };

@@ -111,6 +111,9 @@ def test_ranks():
     assert runner.run(one.text(2, 1, bounds), resume=checkpoint)["error"] is None
     for bad in ({}, {"epochs": 0}, {"steps": 5}):
         assert "steps=N epochs=0" in runner.run(one.text(2, 0, bad))["error"], bad
+    endless = one.text(2, 0, {"steps": 5}).replace("filesrc ", "filesrc epochs=0 ")  # the source may say it as well
+    answer = runner.run(endless)
+    assert answer["error"] is None and len(answer["steps"]) == 5, answer["error"]
     one.data.remove()
     runner.close()
 
