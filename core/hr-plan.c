@@ -4,6 +4,7 @@
 #include "hr-error.h"
 #include "hr-random.h"
 #include "hr-rules.h"
+#include "hr-sums.h"
 #include <string.h>
 
 static void
@@ -314,6 +315,16 @@ check_rules (const HrPlan *plan, GError **error)
   return TRUE;
 }
 
+/* how many it is read in */
+static guint64
+count_units (const HrPlan *plan)
+{
+  if (plan->rules.shuffle != HR_SHUFFLE_WINDOW)
+    return plan->objects->len;
+  return (hr_sums_get_last (plan->first_block) + plan->rules.window_blocks - 1)
+         / plan->rules.window_blocks;
+}
+
 /* a checkpoint may say anything */
 static gboolean
 check_start (const HrPlan *plan, GError **error)
@@ -321,13 +332,15 @@ check_start (const HrPlan *plan, GError **error)
   const HrObject *object =
       plan->unit < plan->objects->len ? hr_plan_get_object (plan, (guint)plan->unit) : NULL;
 
-  if (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->unit_byte == 0
-      || (object != NULL && (object->size < 0 || plan->unit_byte <= object->size)))
+  if (plan->unit <= count_units (plan)
+      && (plan->rules.shuffle != HR_SHUFFLE_NONE || plan->unit_byte == 0
+          || (object != NULL && (object->size < 0 || plan->unit_byte <= object->size))))
     return TRUE;
   g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
-               "this is no checkpoint: byte %" G_GINT64_FORMAT " of object %" G_GUINT64_FORMAT
+               "this is no checkpoint: byte %" G_GINT64_FORMAT " of %s %" G_GUINT64_FORMAT
                ", where it says that lines go on, is not in the data",
-               plan->unit_byte, plan->unit);
+               plan->unit_byte, plan->rules.shuffle == HR_SHUFFLE_WINDOW ? "group" : "object",
+               plan->unit);
   return FALSE;
 }
 
@@ -374,10 +387,10 @@ hr_plan_begin (HrPlan *plan, const HrPlanRules *rules, GError **error)
   if (plan->orders.check_data != NULL
       && !plan->orders.check_data (plan->orders.check_user, plan, error))
     return FALSE;
-  if (!check_start (plan, error))
-    return FALSE;
   if (plan->rules.shuffle == HR_SHUFFLE_WINDOW)
     plan->first_block = hr_sequence_sum_blocks (plan->objects, plan->rules.block_bytes);
+  if (!check_start (plan, error))
+    return FALSE;
   if (plan->n_known)
     hr_plan_count_steps (plan); /* the checkpoint says it */
   return TRUE;

@@ -85,10 +85,44 @@ bad_document (GError **error, const char *what)
   return FALSE;
 }
 
+/* A number that is none would be taken for 0, and the run go on somewhere else. */
+static gboolean
+check_numbers (JsonObject *object, const char *const *names, GError **error)
+{
+  for (; *names != NULL; names++)
+    if (get_int (object, *names) < 0) {
+      g_autofree char *what = g_strdup_printf ("\"%s\" is missing or no number", *names);
+
+      return bad_document (error, what);
+    }
+  return TRUE;
+}
+
+static gboolean
+check_sources (JsonArray *data, GError **error)
+{
+  static const char *const numbers[] = { "unit", "byte", "first", NULL };
+
+  for (guint i = 0; i < json_array_get_length (data); i++) {
+    JsonObject *source = as_object (json_array_get_element (data, i));
+    JsonNode *lines = member (source, "lines");
+
+    if (get_string (source, "identity") == NULL || lines == NULL)
+      return bad_document (error, "\"data\" does not say of which data");
+    if (!JSON_NODE_HOLDS_NULL (lines) && get_int (source, "lines") < 0)
+      return bad_document (error, "\"lines\" is no number");
+    if (!check_numbers (source, numbers, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 check_document (JsonObject *root, GError **error)
 {
-  static const char *const numbers[] = { "epoch", "step", "steps", "samples_per_step" };
+  static const char *const numbers[] = {
+    "epoch", "step", "steps", "row", "samples_per_step", NULL
+  };
   gint64 format = get_int (root, "checkpoint");
 
   if (root == NULL || format < 0)
@@ -102,16 +136,14 @@ check_document (JsonObject *root, GError **error)
                  HR_VERSION, HR_CHECKPOINT_FORMAT);
     return FALSE;
   }
-  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
-    if (get_int (root, numbers[i]) < 0) {
-      g_autofree char *what = g_strdup_printf ("\"%s\" is missing or no number", numbers[i]);
-
-      return bad_document (error, what);
-    }
+  if (!check_numbers (root, numbers, error))
+    return FALSE;
   if (as_array (member (root, "elements")) == NULL || as_object (member (root, "pipeline")) == NULL
       || as_array (member (root, "data")) == NULL)
     return bad_document (error, "\"elements\", \"pipeline\" or \"data\" is missing");
-  return TRUE;
+  if (as_array (member (root, "skipped")) == NULL)
+    return bad_document (error, "\"skipped\" is missing");
+  return check_sources (as_array (member (root, "data")), error);
 }
 
 gboolean
@@ -369,14 +401,15 @@ set_start (HrRun *source, JsonObject *root, GError **error)
       || json_node_get_boolean (drop_last) != shard->drop_last)
     return differs (error, "drop-last has changed");
   if (get_int (root, "epoch") > G_MAXINT32 || get_int (root, "step") > G_MAXINT64 / size
-      || (source->orders.mix == NULL && get_int (then, "first") > get_int (root, "step") * size))
+      || (source->orders.mix == NULL && get_int (then, "first") > get_int (root, "step") * size)
+      || (get_int (then, "lines") >= 0 && get_int (then, "first") > get_int (then, "lines")))
     return bad_document (error, "its numbers are those of no run");
   source->start = (HrPlanStart){ .epoch = (guint)get_int (root, "epoch"),
                                  .place = get_int (root, "step") * size,
                                  .n_lines = get_int (then, "lines"),
-                                 .unit = (guint64)MAX (get_int (then, "unit"), 0),
-                                 .byte = MAX (get_int (then, "byte"), 0),
-                                 .first = MAX (get_int (then, "first"), 0) };
+                                 .unit = (guint64)get_int (then, "unit"),
+                                 .byte = get_int (then, "byte"),
+                                 .first = get_int (then, "first") };
   source->orders.check_data = check_data;
   source->orders.check_user = source;
   if (sum != NULL && (rows || source->orders.balance))
@@ -391,8 +424,6 @@ set_block (HrPipeline *pipeline, JsonObject *root, GError **error)
   JsonArray *skipped = as_array (member (root, "skipped"));
   gint64 row = get_int (root, "row");
 
-  if (row < 0 || skipped == NULL)
-    return bad_document (error, "\"row\" or \"skipped\" is missing");
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
 

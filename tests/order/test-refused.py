@@ -145,6 +145,24 @@ def test_broken(runner):
     stream.data.remove()
 
 
+def test_places(runner):
+    """where to begin is told by whole numbers; anything else would be another place, and is refused"""
+    stream = Stream(runner)
+    for name in ("unit", "byte", "first", "lines"):
+        for value in ("x", -1, 1.5, 2**63, [], None, ...):
+            other = json.loads(stream.checkpoint)
+            other["data"][0][name] = value
+            if value is ...:
+                del other["data"][0][name]
+            if name != "lines" or value is not None:  # which need not be known
+                stream.refused("this is no checkpoint", resume=None, checkpoint=json.dumps(other))
+    for unit in (1000, 2**62, 2**63 - 1):
+        other = json.loads(stream.checkpoint)
+        other["data"][0]["unit"] = unit
+        stream.refused("is not in the data", resume=None, checkpoint=json.dumps(other))
+    stream.data.remove()
+
+
 VALUES = [None, True, -1, 0, 1, 2**31, 2**32, 2**62, 2**63 - 1, -2**63, 2**64, 0.5, 1e300, "", "x", "1", [], [1], {}, {"a": 1}]
 
 
