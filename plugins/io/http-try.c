@@ -562,8 +562,7 @@ check_sum (Try *attempt, HrRetry *retry)
     return NULL;
   }
   counts->corrupt++;
-  /* which of its bytes are wrong is not known, nor what else of this answer */
-  request->received = 0;
+  /* which of its bytes are wrong is not known, nor what else of this answer: from the start */
   hr_http_request_set_identity (request, transfer->had_etag ? request->question.etag : NULL,
                                 transfer->had_size);
   *retry = HR_RETRY_SOON;
