@@ -547,11 +547,20 @@ hr_http_judge_status (HrHttpRequest *request, GError **error)
   return hr_retry_for_status (status);
 }
 
+/* ETag and size are again what was known before any answer */
+static void
+forget_answer (Transfer *transfer)
+{
+  HrHttpRequest *request = transfer->request;
+
+  hr_http_request_set_identity (request, transfer->had_etag ? request->question.etag : NULL,
+                                transfer->had_size);
+}
+
 static GError *
 check_sum (Try *attempt, HrRetry *retry)
 {
   Transfer *transfer = attempt->transfer;
-  HrHttpRequest *request = transfer->request;
   HrHttpCounts *counts = &transfer->http->counts;
   GError *error = NULL;
 
@@ -563,8 +572,7 @@ check_sum (Try *attempt, HrRetry *retry)
   }
   counts->corrupt++;
   /* which of its bytes are wrong is not known, nor what else of this answer: from the start */
-  hr_http_request_set_identity (request, transfer->had_etag ? request->question.etag : NULL,
-                                transfer->had_size);
+  forget_answer (transfer);
   *retry = HR_RETRY_SOON;
   return error;
 }
@@ -591,5 +599,10 @@ hr_http_try_judge (Try *attempt, int code, HrRetry *retry)
     return error;
   *retry =
       request->judge ? request->judge (request, &error) : hr_http_judge_status (request, &error);
+  /* there is no rest: the length that the answer before had told was wrong */
+  if (error && attempt->asked > 0 && request->response.status == 416) {
+    forget_answer (attempt->transfer);
+    *retry = HR_RETRY_SOON;
+  }
   return error;
 }

@@ -73,8 +73,8 @@ spoil (FakeReply *reply, const char *fault)
     reply->no_length = TRUE;
   } else if (strcmp (fault, "two-lengths") == 0) {
     fake_reply_add_header (reply, "Content-Length", "149000");
-  } else if (strcmp (fault, "too-long") == 0) { /* promises less than there is */
-    reply->length = reply->size - 10;
+  } else if (strcmp (fault, "long-length") == 0) { /* promises more than there is */
+    reply->length = reply->size + 10;
     reply->end = FAKE_CLOSE;
   } else if (strcmp (fault, "range-ignored") == 0) {
     g_clear_pointer (&reply->headers, g_free);
@@ -305,6 +305,7 @@ test_passing (void)
     { "short-chunked", 1, -1, -1, 2, NULL },
     { "no-length", 1, -1, -1, 2, "all all" },
     { "two-lengths", 1, -1, -1, 2, "all all" },
+    { "long-length", 1, -1, -1, 3, "all 150000-150009 all" },
     { "range-ignored", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
     { "wrong-range", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
     { "range-cut", 1, 1000, 1999, 2, "1000-1999 1000-1999" },
