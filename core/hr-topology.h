@@ -5,6 +5,8 @@
 /* Gives every element its run and every link its bounds; makes gates and steps. Refuses what the
  * rules of order do not allow. */
 gboolean hr_topology_apply (HrPipeline *pipeline, GError **error);
+/* Part of that: gives every source its order. */
+gboolean hr_topology_give_orders (HrPipeline *pipeline, GError **error);
 /* (again) from its elements' properties */
 void hr_topology_bound_link (HrLink *link);
 /* a prefetchqueue's depth may have changed */
