@@ -79,8 +79,9 @@ stream_free (Stream *stream)
 static gboolean
 spoilt (const Stream *stream, GError **error)
 {
-  g_prefix_error (error, "%s: byte %" G_GINT64_FORMAT " of the compressed object: ",
-                  stream->object.uri, stream->used);
+  g_prefix_error (error,
+                  "%s: byte %" G_GINT64_FORMAT " of the compressed object: ", stream->object.uri,
+                  stream->used);
   return FALSE;
 }
 
@@ -100,20 +101,21 @@ fetch (Stream *stream, GError **error)
   if (stream->part != NULL && stream->fetched == stream->part_end)
     close_part_of (stream);
   if (stream->part == NULL) {
-    stream->part_end = MIN (stream->fetched + (gint64)stream->expander->part_bytes,
-                            stream->object.size);
+    stream->part_end =
+        MIN (stream->fetched + (gint64)stream->expander->part_bytes, stream->object.size);
     stream->part = funcs->open (data, &stream->object, stream->fetched, stream->part_end, error);
     if (stream->part == NULL)
       return FALSE;
   }
-  n = funcs->read (data, stream->part, stream->fetched, stream->in + stream->in_end,
-                   (gsize)MIN ((gint64)(CHUNK_BYTES - stream->in_end),
-                               stream->part_end - stream->fetched),
-                   error);
+  n = funcs->read (
+      data, stream->part, stream->fetched, stream->in + stream->in_end,
+      (gsize)MIN ((gint64)(CHUNK_BYTES - stream->in_end), stream->part_end - stream->fetched),
+      error);
   if (n < 0)
     return FALSE;
   if (n == 0) {
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED, "it was cut after it was listed");
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CHANGED,
+                 "it was cut after it was listed");
     return spoilt (stream, error);
   }
   stream->in_end += (gsize)n;
@@ -126,7 +128,8 @@ check_expansion (const Stream *stream, GError **error)
 {
   guint64 most = stream->expander->max_expansion;
 
-  if (most == 0 || stream->made <= FREE_BYTES || (guint64)stream->made / most <= (guint64)stream->used)
+  if (most == 0 || stream->made <= FREE_BYTES
+      || (guint64)stream->made / most <= (guint64)stream->used)
     return TRUE;
   g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
                "%" G_GINT64_FORMAT " bytes of text so far, more than %" G_GUINT64_FORMAT

@@ -1,5 +1,6 @@
 /* hr-launch as its users see it: exit statuses, stdout, stderr, signals */
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <json-glib/json-glib.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -418,6 +419,27 @@ test_odd_files (void)
   rmdir (folder);
 }
 
+/* a checkpoint takes a file's place: never that of a device, which root could do */
+static void
+test_checkpoint_special (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("hr-launch-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "pipe", NULL);
+  struct stat about;
+
+  g_assert_cmpint (mkfifo (path, 0600), ==, 0);
+  {
+    g_auto (Result) result = launch ("--checkpoint", path, "fakesrc num-buffers=1 ! fakesink");
+
+    g_assert_cmpint (result.status, ==, 1);
+    g_assert_nonnull (strstr (result.err, "is no regular file"));
+  }
+  g_assert_cmpint (lstat (path, &about), ==, 0);
+  g_assert_true (S_ISFIFO (about.st_mode));
+  unlink (path);
+  rmdir (folder);
+}
+
 /* ---- a run that goes on until somebody stops it ---- */
 
 typedef struct {
@@ -600,6 +622,7 @@ main (int argc, char **argv)
   g_test_add_func ("/hr-launch/lines-not-taken", test_lines_not_taken);
   g_test_add_func ("/hr-launch/no-locale", test_no_locale);
   g_test_add_func ("/hr-launch/odd-files", test_odd_files);
+  g_test_add_func ("/hr-launch/checkpoint-special", test_checkpoint_special);
   g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);

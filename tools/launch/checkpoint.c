@@ -1,6 +1,21 @@
 /* checkpoint.c */
 #include "checkpoint.h"
 #include <stdio.h>
+#include <sys/stat.h>
+
+/* A checkpoint takes the place of the file that was there: that must not be a device. */
+static gboolean
+is_replaceable (const char *file, GError **error)
+{
+  struct stat about;
+
+  if (stat (file, &about) != 0 || S_ISREG (about.st_mode))
+    return TRUE;
+  g_set_error (
+      error, G_FILE_ERROR, G_FILE_ERROR_INVAL,
+      "--checkpoint %s: is there, and is no regular file; name a file that may be replaced", file);
+  return FALSE;
+}
 
 gboolean
 launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume resume, GError **error)
@@ -8,6 +23,8 @@ launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume res
   g_autofree char *text = NULL;
   g_autoptr (GError) own = NULL;
 
+  if (file != NULL && !is_replaceable (file, error))
+    return FALSE;
   if (resume == LAUNCH_RESUME_NO)
     return TRUE;
   if (!g_file_get_contents (file, &text, NULL, &own)) {
