@@ -66,8 +66,9 @@ hide_secrets (const char *text)
     rest = strcspn (text, "?# \t\"'<>");
     g_string_append_len (shown, text, (gssize)rest);
     text += rest;
-    if (*text == '?') {
-      g_string_append (shown, "?…");
+    if (*text == '?' || *text == '#') {
+      g_string_append_c (shown, *text);
+      g_string_append (shown, "…");
       text += strcspn (text, " \t\"'<>");
     }
   }

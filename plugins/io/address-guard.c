@@ -57,6 +57,18 @@ mask_of (const char *text)
   return mask;
 }
 
+/* GLib lets its own checks of a length that is no number of bits warn on stderr */
+static GInetAddressMask *
+parse_network (const char *text)
+{
+  const char *slash = strchr (text, '/');
+  guint64 bits;
+
+  if (slash != NULL && !g_ascii_string_to_unsigned (slash + 1, 10, 0, 128, &bits, NULL))
+    return NULL;
+  return g_inet_address_mask_new_from_string (text, NULL);
+}
+
 HrAddressGuard *
 hr_address_guard_new (const char *const *allow, GError **error)
 {
@@ -69,7 +81,7 @@ hr_address_guard_new (const char *const *allow, GError **error)
   guard->mapped = mask_of ("::ffff:0:0/96");
   guard->nat64 = mask_of ("64:ff9b::/96");
   for (guint i = 0; allow != NULL && allow[i] != NULL; i++) {
-    GInetAddressMask *mask = g_inet_address_mask_new_from_string (allow[i], NULL);
+    GInetAddressMask *mask = parse_network (allow[i]);
 
     if (mask != NULL) {
       g_ptr_array_add (guard->allowed, mask);

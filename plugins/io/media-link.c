@@ -338,21 +338,25 @@ hr_media_link_check_allow (const char *const *allow, GError **error)
   return TRUE;
 }
 
-/* is it a parameter whose value lets others in: of a presigned link? As the server reads it */
+/* is it a parameter whose value may let others in, of a presigned link or another? As the server
+ * reads it; no list of names is whole, so parts of them count */
 static gboolean
 is_secret (const char *name, gsize length)
 {
-  static const char *const names[] = {
-    "x-amz-signature",  "x-amz-credential",  "x-amz-security-token", "signature", "awsaccesskeyid",
-    "x-goog-signature", "x-goog-credential", "googleaccessid",       "sig",       NULL
-  };
+  static const char *const names[] = { "sig", "key", "pwd", "googleaccessid", NULL };
+  static const char *const parts[] = { "signature",  "credential", "token",    "secret",  "passw",
+                                       "auth",       "session",    "apikey",   "api_key", "api-key",
+                                       "access_key", "access-key", "accesskey" };
   g_autofree char *decoded = g_uri_unescape_segment (name, name + length, NULL);
   g_autofree char *lower = g_ascii_strdown (decoded ? decoded : "", -1);
 
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    if (strstr (lower, parts[i]) != NULL)
+      return TRUE;
   return g_strv_contains (names, lower);
 }
 
-/* a web link without passwords and signatures */
+/* a link without passwords and signatures */
 static char *
 hide_secrets (const char *link, gsize scheme_length)
 {
@@ -381,9 +385,10 @@ char *
 hr_media_link_hide_secrets (const char *link)
 {
   gsize scheme_length;
+  LinkKind kind = link_kind (link, &scheme_length);
 
-  return link_kind (link, &scheme_length) == LINK_HTTP ? hide_secrets (link, scheme_length)
-                                                       : g_strdup (link);
+  return kind == LINK_HTTP || kind == LINK_OTHER ? hide_secrets (link, scheme_length)
+                                                 : g_strdup (link);
 }
 
 char *

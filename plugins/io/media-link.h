@@ -79,8 +79,9 @@ gboolean hr_media_link_check_allow (const char *const *allow, GError **error);
  * hr_media_link_hide_secrets:
  * @link: a link, or what it names
  *
- * Returns: (transfer full): the same; of web links without what lets others in: for a password, and
- *   for signature, credential and token of a presigned link, stands "…"
+ * Returns: (transfer full): the same; of web links, and those of other schemes, without what lets
+ * others in: "…" stands for user and password, and for what parameters such as X-Amz-Signature,
+ * token, api_key and sig say
  */
 char *hr_media_link_hide_secrets (const char *link);
 

@@ -106,6 +106,12 @@ hr_s3_config_new (const HrS3Settings *settings, GError **error)
                        hr_s3_profile_get (profile, "region")));
   if (!config->region)
     config->region = g_strdup ("us-east-1");
+  if (!hr_s3_region_is_name (config->region)) {
+    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+                 "\"%s\" is no region: it takes letters, digits, - and _, such as eu-west-1",
+                 config->region);
+    return NULL;
+  }
   config->ca_bundle = g_strdup (
       first (hr_s3_env ("AWS_CA_BUNDLE"), hr_s3_profile_get (profile, "ca_bundle"), NULL, NULL));
   config->addressing = choose_addressing (settings->addressing, profile);

@@ -1,7 +1,11 @@
 /* s3-endpoint.c: hosts of AWS's services, and endpoints that take their place */
 #include "s3-endpoint.h"
 #include "hr-error.h"
+#include "media-link.h"
 #include <string.h>
+
+/* a label of a host name */
+#define MAX_REGION 63
 
 const char *
 hr_s3_env (const char *name)
@@ -22,8 +26,10 @@ hr_s3_endpoint_parse (HrS3Endpoint *endpoint, const char *url, GError **error)
   *endpoint = (HrS3Endpoint){ 0 };
   if (!host || !*host || (strcmp (scheme, "http") != 0 && strcmp (scheme, "https") != 0)
       || g_uri_get_query (uri) || g_uri_get_userinfo (uri)) {
+    g_autofree char *shown = hr_media_link_hide_secrets (url);
+
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-                 "\"%s\" is no endpoint: http://HOST:PORT or https://HOST", url);
+                 "\"%s\" is no endpoint: http://HOST:PORT or https://HOST", shown);
     return FALSE;
   }
   standard = strcmp (scheme, "http") == 0 ? 80 : 443;
@@ -38,6 +44,14 @@ hr_s3_endpoint_parse (HrS3Endpoint *endpoint, const char *url, GError **error)
   while (g_str_has_suffix (endpoint->base, "/"))
     endpoint->base[strlen (endpoint->base) - 1] = '\0';
   return TRUE;
+}
+
+gboolean
+hr_s3_region_is_name (const char *region)
+{
+  gsize length = strspn (region, G_CSET_A_2_Z G_CSET_a_2_z G_CSET_DIGITS "-_");
+
+  return length > 0 && length <= MAX_REGION && region[length] == '\0';
 }
 
 void

@@ -14,6 +14,10 @@ typedef struct {
 gboolean hr_s3_endpoint_parse (HrS3Endpoint *endpoint, const char *url, GError **error);
 void hr_s3_endpoint_clear (HrS3Endpoint *endpoint);
 
+/* Of letters, digits, "-" and "_": a region becomes part of host names and of headers, and a server
+ * may tell one. */
+gboolean hr_s3_region_is_name (const char *region);
+
 /* what AWS's hosts are to be like */
 typedef struct {
   gboolean fips;

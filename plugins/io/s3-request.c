@@ -2,6 +2,7 @@
  */
 #include "s3-request.h"
 #include "hr-error.h"
+#include "s3-endpoint.h"
 #include "s3-error.h"
 #include "s3-keys.h"
 #include "s3-list.h"
@@ -100,7 +101,7 @@ mend (HrHttpRequest *request, Call *call, const HrS3Error *parsed)
     return mend_credentials (call);
   if (strcmp (code, "RequestTimeTooSkewed") == 0)
     return mend_clock (response, call);
-  if (region && *region
+  if (region && hr_s3_region_is_name (region)
       && (response->status == 301 || response->status == 307 || response->status == 400)
       && hr_s3_config_set_region (call->config, call->state, call->bucket, region)) {
     g_free (call->region);

@@ -86,7 +86,8 @@ static void
 test_allowed (void)
 {
   static const char *const networks[] = { "10.1.0.0/16", "127.0.0.1", "fd00::/8", NULL };
-  static const char *const bad[] = { "localhost", "10.0.0.0/33", "10.0.0.1/8", "", "any", "10." };
+  static const char *const bad[] = { "localhost", "10.0.0.0/33", "10.0.0.1/8", "",  "any",  "10.",
+                                     "::1/129",   "10.0.0.0/-1", "10.0.0.0/",  "/", "::/ 8" };
   g_autoptr (HrAddressGuard) guard = hr_address_guard_new (networks, NULL);
 
   check (guard, "10.1.255.1", NULL);

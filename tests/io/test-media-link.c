@@ -337,6 +337,10 @@ test_secrets (void)
     { "https://h/k@v?signature", "https://h/k@v?signature" },
     { "https://h/a?q=Signature=0f&&", "https://h/a?q=Signature=0f&&" },
     { "https://h", "https://h" },
+    { "https://h/?access_token=a&api_key=b&X-Auth=c&Password=d&monkey=e&key=f",
+      "https://h/?access_token=…&api_key=…&X-Auth=…&Password=…&monkey=e&key=…" },
+    { "https://h/k#access_token=a", "https://h/k#access_token=…" },
+    { "ftp://user:pass@h/k?token=a", "ftp://…@h/k?token=…" },
     { "s3://b/k?X-Amz-Signature=is-a-key", "s3://b/k?X-Amz-Signature=is-a-key" },
   };
 

@@ -132,8 +132,9 @@ test_profile_parts (void)
 static void
 test_failures (void)
 {
-  static const char *const endpoints[] = { "store:9000",       "ftp://store",       "http://",
-                                           "http://u:p@store", "http://store/?x=1", "not one" };
+  static const char *const endpoints[] = { "store:9000",     "ftp://store",       "http://",
+                                           "http://…@store", "http://store/?x=1", "not one" };
+  static const char *const regions[] = { "a b", "eu-west-1/", "evil.example#", "é", "-\n-", " " };
   HrS3Settings settings = { .profile = "nobody" };
 
   clear_env ();
@@ -143,9 +144,15 @@ test_failures (void)
                  "the secret key is missing");
   settings.profile = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (endpoints); i++) {
-    settings.endpoint = endpoints[i];
+    settings.endpoint = strstr (endpoints[i], "…") ? "http://u:p@store" : endpoints[i];
     check_failure (&settings, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE, endpoints[i]);
   }
+  settings.endpoint = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (regions); i++) {
+    settings.region = regions[i];
+    check_failure (&settings, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE, regions[i]);
+  }
+  settings.region = NULL;
   g_setenv ("AWS_CONFIG_FILE", home, TRUE); /* a folder */
   settings = (HrS3Settings){ 0 };
   check_failure (&settings, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, home);

@@ -448,6 +448,16 @@ test_region (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
   g_assert_cmpuint (fake_s3_get_count (f->s3, "a"), ==, 3);
 }
 
+/* what would become part of a header, or of a host, is no region */
+static void
+test_region_refused (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
+{
+  fake_s3_put (f->s3, "a", "good", 4);
+  fake_s3_set_hook (f->s3, redirect, "evil.example/");
+  check_bad (f, "a", HR_RESOURCE_ERROR_FAILED, "301");
+  g_assert_cmpuint (fake_s3_get_count (f->s3, "a"), ==, 1);
+}
+
 static void
 skew (const FakeRequest *request, FakeReply *reply, const char *key G_GNUC_UNUSED,
       guint count G_GNUC_UNUSED, gpointer data)
@@ -493,6 +503,7 @@ main (int argc, char **argv)
   ADD ("empty", test_empty);
   ADD ("expired", test_expired);
   ADD ("region", test_region);
+  ADD ("region/refused", test_region_refused);
   ADD ("clock", test_clock);
   return g_test_run ();
 }

@@ -136,6 +136,8 @@ test_skipped (void)
   g_auto (Result) verbose = launch ("--on-error=skip", "-v", text);
   g_auto (Result) most = launch ("--on-error=skip", "--max-errors=4", text);
   g_auto (Result) wrong = launch ("--on-error=skip", "--max-errors=some", text);
+  g_auto (Result) no_letters = launch ("--on-error=skip", "--dead-letter=", text);
+  g_auto (Result) no_checkpoint = launch ("--on-error=skip", "--checkpoint=", text);
   guint n = 0;
 
   g_assert_cmpint (fails.status, ==, 1);
@@ -152,6 +154,10 @@ test_skipped (void)
   g_assert_cmpint (most.status, ==, 1);
   g_assert_cmpint (wrong.status, ==, 2);
   g_assert_nonnull (strstr (wrong.err, "--max-errors: bad value \"some\""));
+  /* of a variable that is not set */
+  g_assert_cmpint (no_letters.status, ==, 2);
+  g_assert_nonnull (strstr (no_letters.err, "--dead-letter"));
+  g_assert_cmpint (no_checkpoint.status, ==, 2);
 }
 
 static void

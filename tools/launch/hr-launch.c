@@ -414,6 +414,9 @@ main (int argc, char **argv)
   if (options.checkpoint == NULL
       && (options.resume != LAUNCH_RESUME_NO || options.checkpoint_every != NULL))
     return usage_error ("--resume and --checkpoint-every need --checkpoint FILE");
+  if ((options.checkpoint != NULL && *options.checkpoint == '\0')
+      || (options.dead_letter != NULL && *options.dead_letter == '\0'))
+    return usage_error ("--checkpoint and --dead-letter need the name of a file, not an empty one");
   if ((options.file != NULL) == (options.words != NULL))
     return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
                                              : "no pipeline: hr-launch --help");
