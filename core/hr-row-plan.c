@@ -277,23 +277,49 @@ find_end (const HrRowPlan *plan, guint64 epoch)
   return n > 0 && end - MIN (end, epoch) > MAX_COUNTED / n + 1 ? 0 : end;
 }
 
+/* steps behind row @start of an epoch of so many */
+static gint64
+count_rank (const HrRowPlan *plan, guint64 rows, guint64 start)
+{
+  guint64 world = plan->shard.world;
+
+  return (gint64)((rows - MIN (start, rows) + world - 1) / world);
+}
+
+/* of a run that does not end by itself: only an epoch without a row can end it before @most steps
+ */
+static gint64
+count_endless (HrRowPlan *plan, guint64 epoch, guint64 start, gint64 n, gint64 most)
+{
+  guint64 n_lines = 0;
+
+  for (guint64 at = epoch; n < most && n_lines <= MAX_COUNTED; at++, n_lines += plan->n_lines) {
+    guint64 rows = hr_row_plan_count (plan, at);
+
+    if (rows == 0)
+      return n;
+    n += count_rank (plan, rows, at == epoch ? start : 0);
+  }
+  return most;
+}
+
 gint64
 hr_row_plan_count_steps (HrRowPlan *plan, guint64 epoch, guint64 start, gint64 first_step,
                          guint64 most)
 {
-  guint64 world = plan->shard.world, end = find_end (plan, epoch);
-  gint64 n = end > 0 || plan->n_lines == 0 ? first_step : -1;
+  guint64 end = find_end (plan, epoch);
+  gint64 n = first_step;
 
-  for (guint64 at = epoch; n >= 0 && at < end; at++) {
-    guint64 rows = hr_row_plan_count (plan, at), first = at == epoch ? MIN (start, rows) : 0;
+  if (end == 0 && plan->n_lines > 0)
+    return most > 0 ? count_endless (plan, epoch, start, n, (gint64)most) : -1;
+  for (guint64 at = epoch; at < end; at++) {
+    guint64 rows = hr_row_plan_count (plan, at);
 
     if (rows == 0) /* the run ends there */
       break;
-    n += (gint64)((rows - first + world - 1) / world);
+    n += count_rank (plan, rows, at == epoch ? start : 0);
   }
-  if (most > 0)
-    n = MIN (n >= 0 ? n : G_MAXINT64, (gint64)most);
-  return n;
+  return most > 0 ? MIN (n, (gint64)most) : n;
 }
 
 /* Blocks of which nothing is left have no row: what they lack is told with the last row before
