@@ -1,7 +1,42 @@
 /* http-describe.c: what a client waits for, in words */
 #include "http-private.h"
+#include <string.h>
 
 #define SECOND_NS G_GINT64_CONSTANT (1000000000)
+
+/* of a word, or what stands between quotes, without user and password: curl shows a proxy's */
+static void
+add_without_user (GString *into, const char *word, gsize length)
+{
+  const char *scheme = g_strstr_len (word, (gssize)length, "://");
+  const char *at = g_strrstr_len (word, (gssize)length, "@");
+  const char *start = scheme && scheme < at ? scheme + 3 : word;
+
+  if (at) {
+    g_string_append_len (into, word, start - word);
+    g_string_append (into, "…");
+    length -= (gsize)(at - word);
+    word = at;
+  }
+  g_string_append_len (into, word, (gssize)length);
+}
+
+char *
+hr_http_describe_code (const Try *attempt, CURLcode code)
+{
+  const char *words = *attempt->words ? attempt->words : curl_easy_strerror (code);
+  GString *shown = g_string_new (NULL);
+
+  while (*words) {
+    gsize length = strcspn (words, " '\"");
+
+    add_without_user (shown, words, length);
+    words += length;
+    if (*words)
+      g_string_append_c (shown, *words++);
+  }
+  return g_string_free (shown, FALSE);
+}
 
 static void
 add_address (GString *into, CURL *easy)

@@ -129,6 +129,11 @@ void hr_http_try_answer (Try *attempt);
 /* it has ended with a CURLcode: why it is no success; NULL if it is one. (transfer full) */
 GError *hr_http_try_judge (Try *attempt, int code, HrRetry *retry);
 
+/* ---- http-describe.c ---- */
+
+/* curl's own words for how a try ended, without user and password of a proxy. (transfer full) */
+char *hr_http_describe_code (const Try *attempt, CURLcode code);
+
 /* ---- http-hedge.c ---- */
 
 /* sends second requests for those that are late */

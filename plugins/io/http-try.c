@@ -486,7 +486,7 @@ static GError *
 get_fault (Try *attempt, CURLcode code, HrRetry *retry)
 {
   HrHttpRequest *request = attempt->transfer->request;
-  const char *words = *attempt->words ? attempt->words : curl_easy_strerror (code);
+  g_autofree char *words = hr_http_describe_code (attempt, code);
 
   if (attempt->fault) {
     *retry = attempt->fault->domain == HR_RESOURCE_ERROR

@@ -113,6 +113,27 @@ test_rules (void)
   fake_server_free (server);
 }
 
+/* of a proxy that curl cannot make out it shows all that it was given */
+static void
+test_wrong (void)
+{
+  static const char *const proxies[] = { "nonsense://me:CANARY@host:1", "me:CANARY@:9x",
+                                         "http://me:CAN/ARY@CANARY@[::1", "me:CANARY@[::1" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (proxies); i++) {
+    g_autoptr (GError) error = NULL;
+
+    clear_env ();
+    g_setenv ("http_proxy", proxies[i], TRUE);
+    error = get ("http://store.invalid");
+    g_test_message ("%s", error->message);
+    g_assert_nonnull (strstr (error->message, "proxy"));
+    g_assert_null (strstr (error->message, "CAN"));
+    g_assert_null (strstr (error->message, "me:"));
+  }
+  clear_env ();
+}
+
 static void
 test_password (void)
 {
@@ -148,5 +169,6 @@ main (int argc, char **argv)
   g_setenv ("AWS_SECRET_ACCESS_KEY", "SECRET", TRUE);
   g_test_add_func ("/io/proxy/rules", test_rules);
   g_test_add_func ("/io/proxy/password", test_password);
+  g_test_add_func ("/io/proxy/wrong", test_wrong);
   return g_test_run ();
 }
