@@ -47,7 +47,7 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
     kind = HR_DATA_ERROR_MEDIA_FORBIDDEN;
   /* Of a web link a server may say anything, and means the link; who did not answer at all, after
    * all tries, was chosen by the record. One that asks for less, or is broken, ends the run. */
-  else if (is_web && status == 0)
+  else if (is_web && status == 0 && !request->no_socket)
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   else if (is_web && status >= 300 && status < 500 && status != 408 && status != 429)
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;

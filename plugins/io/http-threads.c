@@ -449,6 +449,7 @@ finish (HrHttpThreads *threads, Message *message)
   outer->transfer = NULL;
   g_free (given.url);
   g_free ((char *)given.question.etag);
+  g_free (given.known_etag);
   g_free (result->name);
   g_free (g_steal_pointer (&message->result));
   g_hash_table_remove (threads->by_request, outer);

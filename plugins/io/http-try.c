@@ -1,6 +1,7 @@
 /* http-try.c: one try of a request: what is asked, what curl gives us, and what it was worth */
 #include "http-private.h"
 #include "hr-error.h"
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -242,9 +243,19 @@ may_connect (Try *attempt, struct curl_sockaddr *address)
 static curl_socket_t
 open_socket (void *data, curlsocktype purpose G_GNUC_UNUSED, struct curl_sockaddr *address)
 {
-  if (!may_connect (data, address))
+  Try *attempt = data;
+  int fd;
+
+  if (!may_connect (attempt, address))
     return CURL_SOCKET_BAD;
-  return socket (address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  g_clear_error (&attempt->fault);
+  fd = socket (address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+  attempt->transfer->request->no_socket = fd < 0 && (errno == EMFILE || errno == ENFILE);
+  if (attempt->transfer->request->no_socket) /* curl would blame the server */
+    g_set_error (&attempt->fault, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+                 "no socket: %s (ulimit -n); fewer requests at once need fewer",
+                 g_strerror (errno));
+  return fd;
 }
 
 /* a connection that stood already was perhaps made for a request that may go further */

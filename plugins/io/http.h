@@ -109,6 +109,7 @@ struct _HrHttpRequest {
   GByteArray *complaint; /* body of an answer that is no success, at most 64 KiB */
   gboolean too_large;    /* failed because of max_bytes */
   gboolean barred;       /* failed because of the guard */
+  gboolean no_socket;    /* failed because this process has too many files open */
   guint tries;
   gint64 first_byte_time; /* nanoseconds the last try waited for the first byte … */
   gint64 body_time;       /* … and from there to its end */

@@ -127,6 +127,7 @@ run (guint io_threads, guint max_transfers, guint n, gboolean with_room, guint c
     HrHttpRequest *request = requests[i] = hr_http_request_new (name, url);
 
     wants[i] = (Want){ &sum, 100 + i * 37 % (SIZE - 100), 0 };
+    request->known_etag = i % 2 ? g_strdup ("\"an older one\"") : NULL;
     request->prepare = prepare;
     request->room = with_room ? make_room : NULL;
     request->done = note_done;

@@ -234,8 +234,30 @@ def test_descriptors(folder):
         assert most < 64 + 40, f"{most} descriptors for 64 transfers"
 
 
+def test_too_few_descriptors(folder):
+    """too few descriptors end the run, which says so: no link is blamed, no sample skipped for it"""
+    Answer.body = (ROOT / "tests/data/golden/images/tiny10.png").read_bytes()
+    with Server(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        path = write(folder, [record(i, [f"{base}/{i}.png"]) for i in range(40)])
+        ends = {"sockets": 0, "other": 0, "done": 0}
+        for limit in range(12, 40, 3):
+            run = subprocess.run(
+                [LAUNCH, "--on-error=skip", f"filesrc location={path} ! jsonlparse ! imagefetch concurrency=32 tries=2 allow-links=http "
+                 "allow-addresses=127.0.0.1 ! fakesink"], capture_output=True, text=True, timeout=60, check=False,
+                env=environment(), preexec_fn=lambda n=limit: resource.setrlimit(resource.RLIMIT_NOFILE, (n, n)))
+            assert run.returncode in (0, 1), f"{limit}: exit status {run.returncode}: {run.stderr[-2000:]}"
+            if run.returncode:
+                assert "Too many open files" in run.stderr, f"{limit}: {run.stderr[-2000:]}"
+            ends["done" if run.returncode == 0 else "sockets" if "no socket: " in run.stderr else "other"] += 1
+        server.shutdown()
+        print(f"# {ends}")
+        assert ends["sockets"], ends
+
+
 def main():
-    tests = [test_heavy, test_pipelines, test_flat_decodes, test_flat_texts, test_descriptors]
+    tests = [test_heavy, test_pipelines, test_flat_decodes, test_flat_texts, test_descriptors, test_too_few_descriptors]
     print(f"1..{len(tests)}", flush=True)
     bad = 0
     for number, test in enumerate(tests, 1):
