@@ -130,7 +130,8 @@ void hr_pipeline_end (HrPipeline *pipeline, const char *name);
  * hr_pipeline_request:
  * @epoch: from 0
  * @slice: step x world + rank: what that rank gets in that step of the epoch; with packed rows the
- *   number of a block. Behind the epoch's last everything is padding
+ *   number of a block; if they are numbered (scan=lengths) that of a row. Behind the epoch's last
+ *   place everything is padding; drop-last leaves nothing out
  *
  * For a pipeline with requests=true: asks for a part of the order, before or after start(), from
  * any thread, without waiting. The sink gets what was asked for in the order in which it was, byte

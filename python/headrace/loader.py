@@ -173,7 +173,7 @@ class Loader:
         return self._give(batch)
 
     def __len__(self) -> int:
-        """Steps of an epoch, of this rank.
+        """Steps of the whole run, all epochs, of this rank.
 
         :raises TypeError: it is not known (yet): the lines have not been counted. ``scan=lines`` in the text
             counts them before the first batch.

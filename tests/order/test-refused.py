@@ -216,6 +216,10 @@ def test_launch(runner):
             done = subprocess.run([HR_LAUNCH, "-q", "--checkpoint", file, *options, changed], capture_output=True, text=True, check=False)
             assert done.returncode == status or (status and done.returncode == 2), done
             assert "pad-id of batch was 151643 and is 7" in done.stderr, done
+        # that there cannot be one is told before the first step
+        place = pathlib.Path(folder) / "missing" / "checkpoint"
+        done = subprocess.run([HR_LAUNCH, "-q", "--checkpoint", place, text], capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and f"{place}: no file can be written into" in done.stderr, done
     stream.data.remove()
 
 

@@ -101,6 +101,9 @@ def test_first_steps():
     """--steps looks at so many only, so that an order without end can be checked"""
     out = verify(pipeline("shuffle=full epochs=0"), "--steps=20", "--stops=3")
     assert out.startswith("exact: 20 steps"), out
+    for endless in (pipeline("epochs=0"), "epochs=0 " + pipeline(),
+                    f"mix name=m epochs=0 ! jsonlparse ! fakesink filesrc location={SHARDS}/ ! m."):
+        assert "--steps=N" in verify(endless, status=2), endless
     data = Data()
     data.add("a.jsonl", record("only"))
     assert verify(f"filesrc location={data.folder} ! jsonlparse ! batch size=2 ! fakesink", "--stops=all").startswith("exact: 1 steps")

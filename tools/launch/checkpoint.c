@@ -1,5 +1,7 @@
 /* checkpoint.c */
 #include "checkpoint.h"
+#include <errno.h>
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -17,13 +19,27 @@ is_replaceable (const char *file, GError **error)
   return FALSE;
 }
 
+/* Else that would be found out when the first one is written, many steps later. */
+static gboolean
+has_folder (const char *file, GError **error)
+{
+  g_autofree char *folder = g_path_get_dirname (file);
+
+  if (g_access (folder, W_OK | X_OK) == 0)
+    return TRUE;
+  g_set_error (error, G_FILE_ERROR, g_file_error_from_errno (errno),
+               "--checkpoint %s: no file can be written into %s: %s", file, folder,
+               g_strerror (errno));
+  return FALSE;
+}
+
 gboolean
 launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume resume, GError **error)
 {
   g_autofree char *text = NULL;
   g_autoptr (GError) own = NULL;
 
-  if (file != NULL && !is_replaceable (file, error))
+  if (file != NULL && (!is_replaceable (file, error) || !has_folder (file, error)))
     return FALSE;
   if (resume == LAUNCH_RESUME_NO)
     return TRUE;

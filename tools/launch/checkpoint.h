@@ -5,7 +5,7 @@
 typedef enum { LAUNCH_RESUME_NO, LAUNCH_RESUME_EXACT, LAUNCH_RESUME_FORCE } LaunchResume;
 
 /* before start(): the pipeline shall go on from what @file holds; if there is none, from the
- * beginning */
+ * beginning. Fails if none could be written there, also with LAUNCH_RESUME_NO */
 gboolean launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume resume,
                                  GError **error);
 /* whole or not at all, also if the machine stops */

@@ -110,6 +110,25 @@ verify_step_size (HrPipeline *pipeline, gboolean *packed)
   return batch == NULL || *packed ? world : world * get_number (G_OBJECT (batch), "size");
 }
 
+gboolean
+verify_is_endless (HrPipeline *pipeline)
+{
+  gint64 epochs;
+
+  g_object_get (pipeline, "epochs", &epochs, NULL);
+  if (epochs > 0 || get_number (G_OBJECT (pipeline), "steps") > 0
+      || get_number (G_OBJECT (pipeline), "limit") > 0)
+    return FALSE;
+  for (guint i = 0; epochs < 0 && i < hr_pipeline_get_n_elements (pipeline); i++) {
+    GObject *element = G_OBJECT (hr_pipeline_get_nth_element (pipeline, i));
+
+    if (g_object_class_find_property (G_OBJECT_GET_CLASS (element), "epochs") != NULL
+        && get_number (element, "epochs") == 0)
+      return TRUE;
+  }
+  return epochs == 0;
+}
+
 static gboolean
 set_number (HrElement *element, const char *name, guint64 value, GError **error)
 {

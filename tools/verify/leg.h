@@ -26,6 +26,8 @@ typedef struct {
 guint64 verify_step_size (HrPipeline *pipeline, gboolean *packed);
 /* packed rows that all ranks share, to the end of the last epoch */
 gboolean verify_has_numbered_rows (HrPipeline *pipeline);
+/* has it epochs without end, and nothing else that ends it? */
+gboolean verify_is_endless (HrPipeline *pipeline);
 
 /**
  * verify_leg:

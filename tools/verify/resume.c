@@ -477,6 +477,8 @@ verify_resume (int argc, char **argv)
   pipeline = read_pipeline (&error);
   if (pipeline == NULL)
     return usage_error (error->message);
+  if (verify_is_endless (pipeline))
+    return usage_error ("the order has no end (epochs=0): --steps=N looks at the first N steps");
   check.text = hr_pipeline_to_string (pipeline);
   check.step_size = verify_step_size (pipeline, &check.packed);
   check.numbered = verify_has_numbered_rows (pipeline);
