@@ -28,10 +28,23 @@ make_room (HrHttpRequest *request, gsize bytes, GError **error)
   return HR_HTTP_READY;
 }
 
+/* a bucket that the record itself names; that of the data set is the user's word */
+static gboolean
+is_bad_bucket (const HrFetchItem *item, HrHttpRequest *request)
+{
+  const char *link = hr_fetch_get_link (item), *code;
+
+  if (!link || g_ascii_strncasecmp (link, "s3://", 5) != 0)
+    return FALSE;
+  code = hr_s3_request_get_code (request);
+  return g_strcmp0 (code, "NoSuchBucket") == 0 || g_strcmp0 (code, "InvalidBucketName") == 0;
+}
+
 /* what is wrong with one link is the sample's fault, all else the run's */
 static GError *
-judge (const HrHttpRequest *request, gboolean is_web, GError *error)
+judge (const HrFetchItem *item, HrHttpRequest *request, GError *error)
 {
+  gboolean is_web = hr_fetch_is_web (hr_fetch_get_uri (item));
   guint status = request->response.status;
   int kind = -1;
 
@@ -41,7 +54,8 @@ judge (const HrHttpRequest *request, gboolean is_web, GError *error)
     kind = HR_DATA_ERROR_IMAGE_TOO_LARGE;
   else if (request->barred)
     kind = HR_DATA_ERROR_LINK_REFUSED;
-  else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND))
+  else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND)
+           || is_bad_bucket (item, request))
     kind = HR_DATA_ERROR_MEDIA_NOT_FOUND;
   else if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN))
     kind = HR_DATA_ERROR_MEDIA_FORBIDDEN;
@@ -132,7 +146,7 @@ request_done (HrHttpRequest *request, GError *error)
   }
   note_whole (item, request, &error);
   if (error) {
-    hr_fetch_fail (item, judge (request, hr_fetch_is_web (hr_fetch_get_uri (item)), error));
+    hr_fetch_fail (item, judge (item, request, error));
     return;
   }
   hr_fetch_forget_kept (item);

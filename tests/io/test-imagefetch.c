@@ -535,6 +535,10 @@ test_rejections (void)
                   "gone: s3://demo/gone: HTTP 404 NoSuchKey");
   check_rejected (skip, make_one ("s3://demo/", "big"), HR_DATA_ERROR_IMAGE_TOO_LARGE,
                   "1001 bytes");
+  /* that a record names a bucket that is none costs the record, not the run */
+  check_rejected ("imagefetch on-error=skip allow-links=s3",
+                  make_one ("s3://demo/", "s3://other/x.png"), HR_DATA_ERROR_MEDIA_NOT_FOUND,
+                  "NoSuchBucket");
   check_rejected (skip, make_one ("/tmp/", "none.png"), HR_DATA_ERROR_MEDIA_NOT_FOUND, "none.png");
   check_rejected (skip, make_one ("/", "tmp"), HR_DATA_ERROR_MEDIA_NOT_FOUND, "tmp");
   check_rejected (skip, make_one ("/dev/", "zero"), HR_DATA_ERROR_MEDIA_NOT_FOUND,
