@@ -110,7 +110,8 @@ add_letter (Reader *reader, JsonObject *object, guint line, GError **error)
 }
 
 static gboolean
-read_line (Reader *reader, const char *text, gsize length, guint line, GError **error)
+read_line (Reader *reader, const char *text, gsize length, guint line, gboolean ended,
+           GError **error)
 {
   g_autofree char *copy = g_strndup (text, length);
   g_autoptr (JsonNode) node = is_flat (copy, strlen (copy)) && strlen (copy) == length
@@ -121,7 +122,11 @@ read_line (Reader *reader, const char *text, gsize length, guint line, GError **
   const char *kind = object != NULL ? get_string (object, "kind") : NULL;
 
   if (kind == NULL)
-    return refuse (reader, line, "is no dead letter", error);
+    return refuse (reader, line,
+                   ended ? "is no dead letter"
+                         : "is no whole dead letter: its run was killed while it wrote it; let the "
+                           "run go on, or take the line out",
+                   error);
   return !is_wanted (reader, kind) || add_letter (reader, object, line, error);
 }
 
@@ -145,10 +150,11 @@ letters_read (const char *path, const char *const *kinds, GError **error)
     return NULL;
   }
   for (const char *p = text, *end = text + size, *stop; p < end; p = stop + 1, line++) {
-    stop = memchr (p, '\n', (gsize)(end - p));
-    if (stop == NULL)
-      break;
-    if (!read_line (&reader, p, (gsize)(stop - p), line, error))
+    gboolean ended = (stop = memchr (p, '\n', (gsize)(end - p))) != NULL;
+
+    if (!ended) /* whole, after an editor, or cut */
+      stop = end;
+    if (!read_line (&reader, p, (gsize)(stop - p), line, ended, error))
       return NULL;
   }
   return g_steal_pointer (&letters);

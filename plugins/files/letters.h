@@ -34,8 +34,8 @@ void letter_free (gpointer letter);
  * @path: the file
  * @kinds: (nullable): those that are wanted; NULL: all
  *
- * Of letters about the same sample only the first counts. A last line without an end, which a crash
- * has cut, is left out.
+ * Of letters about the same sample only the first counts. A last line that a crash has cut is
+ * refused like any other that is no letter.
  *
  * Returns: (transfer full) (element-type Letter): in the order of the file; #HR_RESOURCE_ERROR that
  *   names file and line

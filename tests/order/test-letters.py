@@ -201,10 +201,14 @@ def test_refused(runner):
     assert answer["error"] and "No space left" in answer["error"], answer["error"]
     for content, words in (("[]\n", "is no dead letter"), ('{"uri":null,"byte":null,"kind":"other"}\n', "tells no object"),
                            ('{"uri":"a.jsonl.gz","byte":0,"kind":"other"}\n', "compressed"),
-                           ('{"uri":"a","kind":"other","x":[[1]]}\n', "is no dead letter"), ("x\n", "is no dead letter")):
+                           ('{"uri":"a","kind":"other","x":[[1]]}\n', "is no dead letter"), ("x\n", "is no dead letter"),
+                           ('{"uri":"a","byte":0,"kind":"oth', "is no whole dead letter")):
         path.write_text(content)
         answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
         assert answer["error"] and f"{path}:1: " in answer["error"] and words in answer["error"], answer["error"]
+    path.write_text('{"uri":"%s/a.jsonl","byte":0,"kind":"other"}' % data.folder)  # whole, but for its end
+    answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
+    assert not answer["error"] and len(answer["steps"]) == 1, answer
     answer = runner.run(f"deadlettersrc location={path} kind=bad-jsn ! jsonlparse ! appsink")
     assert answer["error"] and "no such kind" in answer["error"], answer["error"]
     answer = runner.run(f"deadlettersrc location={data.folder}/none ! jsonlparse ! appsink")

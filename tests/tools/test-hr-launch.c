@@ -425,6 +425,21 @@ test_odd_files (void)
   rmdir (folder);
 }
 
+/* that there can be none is said at once, not when the run is over */
+static void
+test_checkpoint_impossible (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("headrace-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "run.json", NULL);
+  g_auto (Result) result =
+      launch ("--checkpoint", path, "fakesrc num-buffers=1000000000 ! fakesink");
+
+  g_assert_cmpint (result.status, ==, 1);
+  g_assert_nonnull (strstr (result.err, "no checkpoint: fakesrc \"fakesrc0\" has no order"));
+  g_assert_false (g_file_test (path, G_FILE_TEST_EXISTS));
+  g_rmdir (folder);
+}
+
 /* a checkpoint takes a file's place: never that of a device, which root could do */
 static void
 test_checkpoint_special (void)
@@ -628,6 +643,7 @@ main (int argc, char **argv)
   g_test_add_func ("/hr-launch/lines-not-taken", test_lines_not_taken);
   g_test_add_func ("/hr-launch/no-locale", test_no_locale);
   g_test_add_func ("/hr-launch/odd-files", test_odd_files);
+  g_test_add_func ("/hr-launch/checkpoint-impossible", test_checkpoint_impossible);
   g_test_add_func ("/hr-launch/checkpoint-special", test_checkpoint_special);
   g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);

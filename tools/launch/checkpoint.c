@@ -58,6 +58,18 @@ launch_checkpoint_read (HrPipeline *pipeline, const char *file, LaunchResume res
 }
 
 gboolean
+launch_checkpoint_check (HrPipeline *pipeline, GError **error)
+{
+  g_autoptr (GError) own = NULL;
+  g_autofree char *text = hr_pipeline_get_checkpoint (pipeline, NULL, &own);
+
+  if (text != NULL || g_error_matches (own, HR_CORE_ERROR, HR_CORE_ERROR_NO_STEP))
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&own));
+  return FALSE;
+}
+
+gboolean
 launch_checkpoint_write (const char *file, const char *text, GError **error)
 {
   return g_file_set_contents_full (

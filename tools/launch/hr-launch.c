@@ -333,7 +333,8 @@ run (HrPipeline *pipeline)
   started = hr_pipeline_start (pipeline, &error);
   if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
-  if (started && launch_watch_started (watch, &error)) {
+  if (started && (options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
+      && launch_watch_started (watch, &error)) {
     run_to_end (pipeline, pulled, &error);
   } else if (started) {
     hr_pipeline_stop (pipeline);
