@@ -167,7 +167,8 @@ list_folder (const char *folder, const char *pattern, HrPlan *plan, GError **err
                  folder, pattern);
   else
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND,
-                 "there is no *" SUFFIX " file under \"%s\"", folder);
+                 "there is no *" SUFFIX ", *" SUFFIX ".gz or *" SUFFIX ".zst file under \"%s\"",
+                 folder);
   return FALSE;
 }
 

@@ -172,7 +172,8 @@ hr_s3_objects_list (HrHttp *http, HrS3Config *config, const char *location, HrPl
   if (hr_plan_get_n_objects (plan) == n) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NOT_FOUND,
                  lister.pattern ? "no key matches \"%s\""
-                                : "there is neither a key \"%s\" nor a *" SUFFIX " key under it",
+                                : "there is neither a key \"%s\" nor a *" SUFFIX ", *" SUFFIX
+                                  ".gz or *" SUFFIX ".zst under it",
                  location);
     return FALSE;
   }
