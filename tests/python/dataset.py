@@ -1,9 +1,13 @@
 """A small data set of real images in a temporary folder, and pipelines over it."""
+import gc
 import json
 import os
 import pathlib
 import shutil
 import tempfile
+import unittest
+
+from headrace import _core
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 IMAGES = ["coffee_444.jpg", "rgba.png", "cat_420.jpg", "gray.jpg", "tiny10.png", "lossy.webp", "palette_trns.png"]
@@ -30,6 +34,31 @@ class DataSet:
 
     def remove(self):
         shutil.rmtree(self.folder)
+
+
+class WithData(unittest.TestCase):
+    """Tests over one set, of which none leaves memory of the pipeline behind."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.data = DataSet()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.data.remove()
+
+    def setUp(self):
+        gc.collect()
+        self.live = _core.live()
+
+    def tearDown(self):
+        gc.collect()
+        self.assertEqual(_core.live(), self.live)
+
+
+def ids(batches):
+    """of all samples that were not skipped"""
+    return [sample["id"] for batch in batches for sample in batch.batch.samples if not sample["skipped"]]
 
 
 def tool(name):

@@ -10,23 +10,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-import unittest
 import weakref
 
 import numpy
 
 import headrace
 import tap
-from dataset import DataSet, tool
-from headrace import _core
+from dataset import DataSet, WithData, ids, tool
 
 
 def load(text, **options):
     return headrace.Loader(text, framework="numpy", **options)
-
-
-def ids(batches):
-    return [sample["id"] for batch in batches for sample in batch.batch.samples if not sample["skipped"]]
 
 
 def digests(batches):
@@ -36,24 +30,6 @@ def digests(batches):
 def run_python(code, *args, **options):
     return subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                             **options)
-
-
-class WithData(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.data = DataSet()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.data.remove()
-
-    def setUp(self):
-        gc.collect()
-        self.live = _core.live()
-
-    def tearDown(self):
-        gc.collect()
-        self.assertEqual(_core.live(), self.live)  # nothing is left of any test
 
 
 class Values(WithData):

@@ -5,7 +5,6 @@ import os
 import socket
 import sys
 import tempfile
-import unittest
 
 import numpy
 import torch
@@ -16,13 +15,8 @@ from torchdata.stateful_dataloader import StatefulDataLoader
 
 import headrace
 import tap
-from dataset import DataSet
-from headrace import _core
+from dataset import WithData, ids
 from headrace.torch_dataset import IterableDataset
-
-
-def ids(batches):
-    return [sample["id"] for batch in batches for sample in batch.batch.samples if not sample["skipped"]]
 
 
 def same(left, right):
@@ -42,23 +36,7 @@ def run_rank(rank, port, pipeline, folder):
     torch.distributed.destroy_process_group()
 
 
-class Torch(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.data = DataSet()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.data.remove()
-
-    def setUp(self):
-        gc.collect()
-        self.live = _core.live()
-
-    def tearDown(self):
-        gc.collect()
-        self.assertEqual(_core.live(), self.live)
-
+class Torch(WithData):
     def test_dtypes(self):
         """every dtype of patches, bfloat16 too; the same numbers as with numpy"""
         for dtype in ("uint8", "float16", "bfloat16", "float32"):
