@@ -4,6 +4,7 @@ itself is what S3 does.
 
 usage: test-bad-night.py
 """
+import errno
 import gzip
 import hashlib
 import pathlib
@@ -297,6 +298,12 @@ def test_refuse(night):
         raise AssertionError("accepted")
     except ConnectionRefusedError:
         pass
+    try:  # the port stays its own meanwhile
+        host, _, port = night.host.partition(":")
+        with socket.create_server((host, int(port))):
+            raise AssertionError(f"port {port} was free")
+    except OSError as error:
+        assert error.errno == errno.EADDRINUSE, error
     for _ in range(100):
         try:
             assert is_right(ask(night))

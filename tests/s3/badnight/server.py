@@ -3,6 +3,7 @@ import asyncio
 import email.utils
 import itertools
 import json
+import socket
 import time
 import urllib.parse
 
@@ -15,6 +16,16 @@ from .store import CHECKSUMS, Store
 
 MAX_HEAD, MAX_BODY, MAX_KEY = 64 << 10, 1 << 30, 1024
 CONTROL = "/_badnight/"
+
+
+def hold(host, port):
+    """A socket that has a port and does not listen: connections are refused, and nobody else gets it."""
+    family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    held = socket.socket(family, kind, protocol)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    held.bind(address)
+    return held
 
 
 class Server:
@@ -33,6 +44,7 @@ class Server:
         self.deaf = set()  # to If-Match
         self.storm = None
         self.listeners, self.addresses = [], []
+        self.held = []  # sockets that keep the ports ours while nobody listens
         self.tls = None
         self.log_file = open(options.log, "a", encoding="utf-8", buffering=1) if options.log else None
         self.log = []
@@ -100,10 +112,11 @@ class Server:
         if self.listeners:
             return
         for i, (host, port) in enumerate(self.addresses):
-            port = port or self.addresses[0][1]  # the same on all
-            server = await asyncio.start_server(self.serve, host, port, limit=1 << 20, ssl=self.tls, backlog=1024)
-            self.addresses[i] = host, server.sockets[0].getsockname()[1]
-            self.listeners.append(server)
+            if len(self.held) == i:
+                self.held.append(hold(host, port or self.addresses[0][1]))  # the same on all
+                self.addresses[i] = host, self.held[i].getsockname()[1]
+            self.listeners.append(await asyncio.start_server(self.serve, host, self.addresses[i][1], limit=1 << 20, ssl=self.tls,
+                                                             backlog=1024, reuse_port=True))
 
     async def serve(self, reader, writer):
         wire = Wire(reader, writer, self.total)
