@@ -1,6 +1,7 @@
 /* http-private.h: a client's parts, for http.c, http-try.c, http-hedge.c */
 #pragma once
 #include "endpoint.h"
+#include "http-sockets.h"
 #include "http-threads.h"
 #include <curl/curl.h>
 
@@ -60,6 +61,7 @@ struct _HrHttp {
   HrHttpOptions options;
   CURLM *multi;
   CURLSH *share; /* TLS sessions */
+  HrHttpSockets *sockets;
   GRand *random;
   GHashTable *transfers;
   GSequence *queue;
@@ -128,6 +130,11 @@ void hr_http_try_resume (Try *attempt);
 void hr_http_try_answer (Try *attempt);
 /* it has ended with a CURLcode: why it is no success; NULL if it is one. (transfer full) */
 GError *hr_http_try_judge (Try *attempt, int code, HrRetry *retry);
+
+/* ---- http-connect.c ---- */
+
+/* for all tries that the handle will make; OPENSOCKETDATA and PREREQDATA are the try */
+void hr_http_connect_set_up (HrHttp *http, CURL *easy);
 
 /* ---- http-describe.c ---- */
 

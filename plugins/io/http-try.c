@@ -1,9 +1,7 @@
 /* http-try.c: one try of a request: what is asked, what curl gives us, and what it was worth */
 #include "http-private.h"
 #include "hr-error.h"
-#include <errno.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #define COMPLAINT_BYTES (64 * 1024)
 #define BUFFER_BYTES (64 * 1024L)
@@ -37,6 +35,14 @@ is_success (const Try *attempt)
   return status == 200 || status == 206;
 }
 
+/* Behind other answers the connection is closed: it may be that they are no answers to us, but what
+ * was left of one before, and that ours is still to come (see HrHttpSockets). */
+static gboolean
+is_usual (guint status)
+{
+  return status == 200 || status == 206 || status == 304 || status == 403 || status == 404;
+}
+
 static size_t
 on_header (char *line, size_t size, size_t n, void *data)
 {
@@ -46,6 +52,8 @@ on_header (char *line, size_t size, size_t n, void *data)
     return 0;
   note_bytes (attempt);
   hr_http_response_line (&attempt->response, line, size * n);
+  curl_easy_setopt (attempt->easy, CURLOPT_FORBID_REUSE,
+                    (long)!is_usual (attempt->response.status));
   return size * n;
 }
 
@@ -218,60 +226,6 @@ on_body (char *bytes, size_t size, size_t n, void *data)
 
 /* ---- one try ---- */
 
-static gboolean
-may_reach (Try *attempt, GInetAddress *address)
-{
-  g_clear_error (&attempt->barred);
-  return hr_address_guard_check (attempt->transfer->request->guard, address, &attempt->barred);
-}
-
-/* Asked for each address of a name, after it was resolved: no name, spelling or redirect gets round
- * it. */
-static gboolean
-may_connect (Try *attempt, struct curl_sockaddr *address)
-{
-  g_autoptr (GSocketAddress) whole = NULL;
-
-  if (!attempt->transfer->request->guard)
-    return TRUE;
-  whole = g_socket_address_new_from_native (&address->addr, address->addrlen);
-  return G_IS_INET_SOCKET_ADDRESS (whole)
-         && may_reach (attempt, g_inet_socket_address_get_address (G_INET_SOCKET_ADDRESS (whole)));
-}
-
-/* programs that the host starts must not hold our connections open */
-static curl_socket_t
-open_socket (void *data, curlsocktype purpose G_GNUC_UNUSED, struct curl_sockaddr *address)
-{
-  Try *attempt = data;
-  int fd;
-
-  if (!may_connect (attempt, address))
-    return CURL_SOCKET_BAD;
-  g_clear_error (&attempt->fault);
-  fd = socket (address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-  attempt->transfer->request->no_socket = fd < 0 && (errno == EMFILE || errno == ENFILE);
-  if (attempt->transfer->request->no_socket) /* curl would blame the server */
-    g_set_error (&attempt->fault, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
-                 "no socket: %s (ulimit -n); fewer requests at once need fewer",
-                 g_strerror (errno));
-  return fd;
-}
-
-/* a connection that stood already was perhaps made for a request that may go further */
-static int
-before_request (void *data, char *remote, char *local G_GNUC_UNUSED, int remote_port G_GNUC_UNUSED,
-                int local_port G_GNUC_UNUSED)
-{
-  Try *attempt = data;
-  g_autoptr (GInetAddress) address = NULL;
-
-  if (!attempt->transfer->request->guard)
-    return CURL_PREREQFUNC_OK;
-  address = g_inet_address_new_from_string (remote);
-  return address && may_reach (attempt, address) ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
-}
-
 static CURL *
 get_easy (HrHttp *http)
 {
@@ -282,8 +236,7 @@ get_easy (HrHttp *http)
   easy = curl_easy_init ();
   curl_easy_setopt (easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt (easy, CURLOPT_SHARE, http->share);
-  curl_easy_setopt (easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-  curl_easy_setopt (easy, CURLOPT_PREREQFUNCTION, before_request);
+  hr_http_connect_set_up (http, easy);
   curl_easy_setopt (easy, CURLOPT_PATH_AS_IS, 1L); /* else a key with ".." is another object */
   curl_easy_setopt (easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
   curl_easy_setopt (easy, CURLOPT_BUFFERSIZE, BUFFER_BYTES);
@@ -383,6 +336,7 @@ set_up (Try *attempt)
 
   attempt->easy = get_easy (attempt->transfer->http);
   curl_easy_setopt (attempt->easy, CURLOPT_URL, request->url);
+  curl_easy_setopt (attempt->easy, CURLOPT_FORBID_REUSE, 0L);
   if (request->head)
     curl_easy_setopt (attempt->easy, CURLOPT_NOBODY, 1L);
   else

@@ -31,6 +31,7 @@ hr_http_new (const HrHttpOptions *options, GError **error)
   }
   http->multi = curl_multi_init ();
   /* so that only the first connection to a server is a whole handshake */
+  http->sockets = hr_http_sockets_new ();
   http->share = curl_share_init ();
   curl_share_setopt (http->share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
   http->random = g_rand_new ();
@@ -227,6 +228,7 @@ hr_http_free (HrHttp *http)
   g_ptr_array_unref (http->lost);
   curl_multi_cleanup (http->multi);
   curl_share_cleanup (http->share);
+  hr_http_sockets_free (http->sockets);
   g_hash_table_unref (http->transfers);
   g_sequence_free (http->queue);
   g_rand_free (http->random);
