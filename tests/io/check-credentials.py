@@ -237,7 +237,9 @@ def ask_botocore(environment, profile):
 
 
 def ask_us(who, environment, profile):
-    done = subprocess.run([who, REGION] + ([profile] if profile else []), env=environment, capture_output=True, text=True,
+    # and what sanitizers are told
+    told = {name: value for name, value in os.environ.items() if name.startswith(("ASAN_", "LSAN_", "TSAN_", "G_SLICE"))}
+    done = subprocess.run([who, REGION] + ([profile] if profile else []), env={**told, **environment}, capture_output=True, text=True,
                           check=True, timeout=60)
     found = json.loads(done.stdout)
     if found["error"]:

@@ -1,5 +1,6 @@
 /* test-proxy.c: which proxy requests go through: curl's rules, as docs/storage.md has them */
 #include "fake-server.h"
+#include "hr-sync.h"
 #include "hr-error.h"
 #include "http-wait.h"
 #include "s3-request.h"
@@ -7,6 +8,9 @@
 
 static const char *const variables[] = { "http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY",
                                          "all_proxy",  "ALL_PROXY",  "no_proxy",    "NO_PROXY" };
+
+/* the server's thread writes it */
+static HrMutex lock;
 
 typedef struct {
   char *method;
@@ -20,12 +24,14 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
 {
   Seen *seen = data;
 
+  hr_mutex_lock (&lock);
   g_free (seen->method);
   g_free (seen->target);
   g_free (seen->authorization);
   seen->method = g_strdup (request->method);
   seen->target = g_strdup (request->target);
   seen->authorization = fake_request_get_header (request, "Proxy-Authorization");
+  hr_mutex_unlock (&lock);
   if (strcmp (request->method, "CONNECT") == 0)
     reply->status = 403;
   else
@@ -67,11 +73,15 @@ check (Seen *seen, const char *endpoint, const char *method, const char *target)
 {
   g_autoptr (GError) error = NULL;
 
+  hr_mutex_lock (&lock);
   g_clear_pointer (&seen->method, g_free);
   g_clear_pointer (&seen->target, g_free);
+  hr_mutex_unlock (&lock);
   error = get (endpoint);
+  hr_mutex_lock (&lock);
   g_assert_cmpstr (seen->method, ==, method);
   g_assert_cmpstr (seen->target, ==, target);
+  hr_mutex_unlock (&lock);
   g_assert_true ((error == NULL) == (g_strcmp0 (method, "GET") == 0));
 }
 
@@ -147,7 +157,9 @@ test_password (void)
   g_setenv ("http_proxy", proxy, TRUE);
   g_setenv ("https_proxy", proxy, TRUE);
   check (&seen, "http://store.invalid", "GET", "http://store.invalid/demo/a%20b");
+  hr_mutex_lock (&lock);
   g_assert_cmpstr (seen.authorization, ==, "Basic bWU6Q0FOQVJZ");
+  hr_mutex_unlock (&lock);
   error = get ("https://store.invalid");
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ);
   g_assert_nonnull (strstr (error->message, "403"));
@@ -164,6 +176,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  hr_mutex_init (&lock);
   g_setenv ("HOME", "/nonexistent", TRUE);
   g_setenv ("AWS_ACCESS_KEY_ID", "KEY", TRUE);
   g_setenv ("AWS_SECRET_ACCESS_KEY", "SECRET", TRUE);

@@ -129,7 +129,10 @@ class Fixture:
                 arguments.append(f"{option}={out}/{file}")
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.folder), "HR_DEBUG": "*:5", "HR_PLAN_CACHE": "",
                        "HR_PLUGIN_PATH": os.environ.get("HR_PLUGIN_PATH", ""), "AWS_EC2_METADATA_DISABLED": "true",
-                       "AWS_CONFIG_FILE": f"{self.folder}/config", "AWS_ENDPOINT_URL_STS": self.url, **environment}
+                       "AWS_CONFIG_FILE": f"{self.folder}/config", "AWS_ENDPOINT_URL_STS": self.url,
+                       # and what sanitizers are told
+                       **{name: value for name, value in os.environ.items() if name.startswith(("ASAN_", "LSAN_", "TSAN_", "G_SLICE"))},
+                       **environment}
         done = subprocess.run([*arguments, text], env=environment, capture_output=True, timeout=60, check=False)
         (out / "stdout").write_bytes(done.stdout)
         (out / "stderr").write_bytes(done.stderr)
