@@ -90,16 +90,17 @@ sum_progress (HrPipeline *pipeline)
 
 static guint64 sum_moved (HrPipeline *pipeline);
 
-/* the run that finds out lengths meanwhile */
+/* the run that finds out lengths meanwhile; with the lock it stays */
 static guint64
 sum_inner (HrPipeline *pipeline)
 {
-  g_autoptr (HrPipeline) inner = NULL;
+  guint64 sum = 0;
 
   hr_mutex_lock (&pipeline->lock);
-  inner = pipeline->inner != NULL ? g_object_ref (pipeline->inner) : NULL;
+  if (pipeline->inner != NULL && hr_pipeline_get_state (pipeline->inner) == HR_STATE_RUNNING)
+    sum = sum_moved (pipeline->inner);
   hr_mutex_unlock (&pipeline->lock);
-  return inner != NULL && hr_pipeline_get_state (inner) == HR_STATE_RUNNING ? sum_moved (inner) : 0;
+  return sum;
 }
 
 static guint64
