@@ -18,9 +18,10 @@ typedef struct {
   char *key;
   char *query;
   gboolean is_list;
-  guint state;      /* of the configuration this try was signed with */
-  gboolean renewed; /* the credentials were, once: keys that are refused again are wrong */
-  char *region;     /* the one a server has sent us to */
+  guint state;        /* of the configuration this try was signed with */
+  gboolean renewed;   /* the credentials were, once: keys that are refused again are wrong */
+  gboolean set_right; /* the clock, likewise */
+  char *region;       /* the one a server has sent us to */
   char *code;
 } Call;
 
@@ -55,6 +56,10 @@ prepare (HrHttpRequest *request, GPtrArray *headers, GError **error)
   return TRUE;
 }
 
+/* What is wrong may have been mended since the try was signed that is answered here: by another
+ * request, or for a second try of this one, whose state call->state is then. So each thing is worth
+ * one more try, even if there is nothing to mend. */
+
 /* the answer to a HEAD has no body, and so no word for what is wrong */
 #define MAX_SKEW (5 * 60)
 
@@ -71,8 +76,12 @@ static gboolean
 mend_clock (const HrHttpResponse *response, Call *call)
 {
   gint64 date = response->date ? hr_http_date (response->date) : -1;
+  gboolean first = !call->set_right;
 
-  return date > 0 && hr_s3_config_set_clock (call->config, call->state, date);
+  if (date <= 0)
+    return FALSE;
+  call->set_right = TRUE;
+  return hr_s3_config_set_clock (call->config, call->state, date) || first;
 }
 
 static gboolean
@@ -102,11 +111,14 @@ mend (HrHttpRequest *request, Call *call, const HrS3Error *parsed)
   if (strcmp (code, "RequestTimeTooSkewed") == 0)
     return mend_clock (response, call);
   if (region && hr_s3_region_is_name (region)
-      && (response->status == 301 || response->status == 307 || response->status == 400)
-      && hr_s3_config_set_region (call->config, call->state, call->bucket, region)) {
-    g_free (call->region);
-    call->region = g_strdup (region);
-    return TRUE;
+      && (response->status == 301 || response->status == 307 || response->status == 400)) {
+    gboolean first = g_strcmp0 (call->region, region) != 0;
+
+    if (hr_s3_config_set_region (call->config, call->state, call->bucket, region) || first) {
+      g_free (call->region);
+      call->region = g_strdup (region);
+      return TRUE;
+    }
   }
   return request->head && mend_wordless (response, call);
 }

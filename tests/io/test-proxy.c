@@ -18,6 +18,16 @@ typedef struct {
   char *authorization; /* of the proxy */
 } Seen;
 
+static void
+seen_clear (Seen *seen)
+{
+  hr_mutex_lock (&lock);
+  g_clear_pointer (&seen->method, g_free);
+  g_clear_pointer (&seen->target, g_free);
+  g_clear_pointer (&seen->authorization, g_free);
+  hr_mutex_unlock (&lock);
+}
+
 /* plays the proxy, and whatever lies behind it */
 static void
 answer (const FakeRequest *request, FakeReply *reply, gpointer data)
@@ -73,10 +83,7 @@ check (Seen *seen, const char *endpoint, const char *method, const char *target)
 {
   g_autoptr (GError) error = NULL;
 
-  hr_mutex_lock (&lock);
-  g_clear_pointer (&seen->method, g_free);
-  g_clear_pointer (&seen->target, g_free);
-  hr_mutex_unlock (&lock);
+  seen_clear (seen);
   error = get (endpoint);
   hr_mutex_lock (&lock);
   g_assert_cmpstr (seen->method, ==, method);
@@ -117,9 +124,7 @@ test_rules (void)
   g_setenv ("ALL_PROXY", proxy, TRUE);
   check (&seen, "http://store.invalid", "GET", "http://store.invalid/demo/a%20b");
   clear_env ();
-  g_free (seen.method);
-  g_free (seen.target);
-  g_free (seen.authorization);
+  seen_clear (&seen);
   fake_server_free (server);
 }
 
@@ -166,9 +171,7 @@ test_password (void)
   g_assert_null (strstr (error->message, "CANARY"));
   g_assert_null (strstr (error->message, "bWU6Q0FOQVJZ"));
   clear_env ();
-  g_free (seen.method);
-  g_free (seen.target);
-  g_free (seen.authorization);
+  seen_clear (&seen);
   fake_server_free (server);
 }
 

@@ -448,6 +448,30 @@ test_region (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
   g_assert_cmpuint (fake_s3_get_count (f->s3, "a"), ==, 3);
 }
 
+/* this try was signed with what has been mended since: worth another one */
+static void
+redirect_once (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply,
+               const char *key G_GNUC_UNUSED, guint count, gpointer code)
+{
+  if (count > 1)
+    return;
+  g_clear_pointer (&reply->headers, g_free);
+  fake_reply_add_header (reply, "x-amz-bucket-region", "us-east-1"); /* where we are */
+  fake_reply_error (reply, strcmp (code, "RequestTimeTooSkewed") == 0 ? 403 : 400, code);
+}
+
+static void
+test_mended_since (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
+{
+  fake_s3_put (f->s3, "a", "good", 4);
+  fake_s3_put (f->s3, "b", "good", 4);
+  fake_s3_set_hook (f->s3, redirect_once, "AuthorizationHeaderMalformed");
+  check_good (f, "a", "good");
+  fake_s3_set_hook (f->s3, redirect_once, "RequestTimeTooSkewed");
+  check_good (f, "b", "good");
+  g_assert_cmpuint (fake_s3_get_count (f->s3, "b"), ==, 2);
+}
+
 /* what would become part of a header, or of a host, is no region */
 static void
 test_region_refused (Fixture *f, gconstpointer unused G_GNUC_UNUSED)
@@ -504,6 +528,7 @@ main (int argc, char **argv)
   ADD ("expired", test_expired);
   ADD ("region", test_region);
   ADD ("region/refused", test_region_refused);
+  ADD ("region/mended-since", test_mended_since);
   ADD ("clock", test_clock);
   return g_test_run ();
 }
