@@ -58,6 +58,7 @@ get_string (JsonObject *object, const char *name)
              : NULL;
 }
 
+/* -1: there is none; numbers that 63 bits do not hold come out of json-glib as negative ones */
 static gint64
 get_number (JsonObject *object, const char *name)
 {
@@ -65,7 +66,7 @@ get_number (JsonObject *object, const char *name)
 
   return node != NULL && JSON_NODE_HOLDS_VALUE (node)
                  && json_node_get_value_type (node) == G_TYPE_INT64
-             ? json_node_get_int (node)
+             ? MAX (json_node_get_int (node), -1)
              : -1;
 }
 

@@ -64,7 +64,7 @@ hr_retry_delay (const HrRetryTimes *times, HrRetry retry, guint tries, gint64 re
 gint64
 hr_http_date (const char *value)
 {
-  return curl_getdate (value, NULL);
+  return MAX (curl_getdate (value, NULL), -1); /* no answer is from before 1970 */
 }
 
 gint64

@@ -58,6 +58,7 @@ test_after (void)
   g_assert_cmpint (hr_retry_after ("Fri, 02 Jan 2026 03:04:00 GMT", now), ==, 0);
   g_assert_cmpint (hr_http_date ("Fri, 02 Jan 2026 03:04:05 GMT"), ==, now);
   g_assert_cmpint (hr_http_date ("nonsense"), ==, -1);
+  g_assert_cmpint (hr_http_date ("Sun, 06 Nov 1954 08:49:37 GMT"), ==, -1);
 }
 
 int
