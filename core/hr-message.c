@@ -25,6 +25,18 @@ hr_message_unref (HrMessage *message)
   g_free (message);
 }
 
+/* that all is done is said last: of what a program took as it was stopped, it may be told later */
+static void
+add (HrPipeline *pipeline, HrMessage *message)
+{
+  GList *last = pipeline->messages.tail;
+
+  if (last != NULL && ((const HrMessage *)last->data)->type == HR_MESSAGE_DONE)
+    g_queue_insert_before (&pipeline->messages, last, message);
+  else
+    g_queue_push_tail (&pipeline->messages, message);
+}
+
 void
 hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *element,
                          const GError *error, HrOrigin *origin)
@@ -40,7 +52,7 @@ hr_pipeline_post_locked (HrPipeline *pipeline, HrMessageType type, HrElement *el
       && pipeline->messages.length >= MAX_MESSAGES)
     hr_message_unref (message);
   else
-    g_queue_push_tail (&pipeline->messages, message);
+    add (pipeline, message);
   hr_cond_broadcast (&pipeline->changed);
 }
 
@@ -67,7 +79,7 @@ hr_pipeline_post_text (HrPipeline *pipeline, HrMessageType type, char *text)
     hr_message_unref (older->data);
     g_queue_delete_link (&pipeline->messages, older);
   }
-  g_queue_push_tail (&pipeline->messages, message);
+  add (pipeline, message);
   hr_cond_broadcast (&pipeline->changed);
   hr_mutex_unlock (&pipeline->lock);
 }

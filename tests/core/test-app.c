@@ -163,6 +163,27 @@ test_timed (void)
   tear_down (&rig);
 }
 
+/* what is told behind the end is heard before it */
+static void
+test_done_last (void)
+{
+  Rig rig;
+  g_autoptr (HrMessage) told = NULL, done = NULL;
+
+  set_up (&rig);
+  small_link (rig.pipeline, small_push (rig.pipeline, "push"), small_pull (rig.pipeline, "pull"),
+              NULL);
+  start (&rig);
+  hr_pipeline_end (rig.pipeline, "push");
+  g_assert_null (hr_pipeline_pull (rig.pipeline, NULL));
+  hr_pipeline_post (rig.pipeline, HR_MESSAGE_WARNING, NULL, NULL, NULL);
+  told = hr_pipeline_pop_message (rig.pipeline, 0);
+  done = hr_pipeline_pop_message (rig.pipeline, 0);
+  g_assert_cmpint (told->type, ==, HR_MESSAGE_WARNING);
+  g_assert_cmpint (done->type, ==, HR_MESSAGE_DONE);
+  tear_down (&rig);
+}
+
 /* into a pipeline that has a sink of its own */
 static void
 test_push_only (void)
@@ -474,6 +495,7 @@ main (int argc, char **argv)
   g_test_add_func ("/app/through", test_through);
   g_test_add_func ("/app/in-turn", test_in_turn);
   g_test_add_func ("/app/timed", test_timed);
+  g_test_add_func ("/app/done-last", test_done_last);
   g_test_add_func ("/app/push-only", test_push_only);
   g_test_add_func ("/app/push-after-end", test_push_after_end);
   g_test_add_func ("/app/push-to-limit", test_push_to_limit);
