@@ -7,8 +7,9 @@ G_BEGIN_DECLS
 /**
  * HrExpander:
  *
- * Stands between a source of lines and its objects. Compressed ones (*.gz, *.zst) are read from their
- * beginning to their end, and what is asked for is bytes of their text; all others are passed on.
+ * Stands between a source of lines and its objects. Compressed ones (*.gz, *.zst) are read from
+ * their beginning to their end, and what is asked for is bytes of their text; all others are passed
+ * on.
  */
 typedef struct _HrExpander HrExpander;
 
@@ -25,9 +26,9 @@ HrExpander *hr_expander_new (const HrLineSourceFuncs *funcs, gpointer data, gsiz
                              guint64 max_expansion);
 void hr_expander_free (HrExpander *expander);
 
-/* The plan is listed and has not begun. If the order that @rules ask for needs to know how large all
- * texts are, and to read in the middle of them, each is expanded once, into a temporary file without
- * a name, which goes with @expander. */
+/* The plan is listed and has not begun. If the order that @rules ask for needs to know how large
+ * all texts are, and to read in the middle of them, each is expanded once, into a temporary file
+ * without a name, which goes with @expander. */
 gboolean hr_expander_prepare (HrExpander *expander, HrOut *out, const HrPlanRules *rules,
                               GError **error);
 

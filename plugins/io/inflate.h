@@ -15,8 +15,8 @@ gboolean hr_stored_is_jsonl (const char *key);
 /**
  * HrInflater:
  *
- * Several gzip members, or zstd frames, one behind the other are one stream; zstd's skippable frames,
- * and zeros behind the last gzip member, are nothing.
+ * Several gzip members, or zstd frames, one behind the other are one stream; zstd's skippable
+ * frames, and zeros behind the last gzip member, are nothing.
  */
 typedef struct _HrInflater HrInflater;
 
