@@ -56,10 +56,6 @@ prepare (HrHttpRequest *request, GPtrArray *headers, GError **error)
   return TRUE;
 }
 
-/* What is wrong may have been mended since the try was signed that is answered here: by another
- * request, or for a second try of this one, whose state call->state is then. So each thing is worth
- * one more try, even if there is nothing to mend. */
-
 /* the answer to a HEAD has no body, and so no word for what is wrong */
 #define MAX_SKEW (5 * 60)
 
@@ -72,6 +68,9 @@ mend_credentials (Call *call)
   return hr_s3_config_refresh (call->config, call->state);
 }
 
+/* What is wrong may have been mended since the try was signed that is answered here: by another
+ * request, or for a second try of this one, whose state call->state is then. So each thing is worth
+ * one more try, even if there is nothing to mend. */
 static gboolean
 mend_clock (const HrHttpResponse *response, Call *call)
 {

@@ -13,7 +13,6 @@ import ssl
 import subprocess
 import sys
 import tempfile
-import traceback
 import urllib.parse
 import xml.etree.ElementTree as xml
 
@@ -459,7 +458,6 @@ def test_parsing(_night):
 
 def main():
     tests = [f for n, f in globals().items() if n.startswith("test_")]
-    print(f"1..{len(tests)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder) / "root"
         (root / "files/in").mkdir(parents=True)
@@ -468,15 +466,7 @@ def main():
         log = pathlib.Path(folder) / "log"
         with client.BadNight(f"--root={root}", f"--log={log}") as night:
             night.root, night.log_path = root, log
-            for i, test in enumerate(tests, 1):
-                try:
-                    night.forget()
-                    night.rules()
-                    test(night)
-                    print(f"ok {i} {test.__doc__}", flush=True)
-                except Exception:  # a failed test is a line of TAP, whatever it was
-                    print("# " + traceback.format_exc().replace("\n", "\n# "))
-                    print(f"not ok {i} {test.__doc__}", flush=True)
+            client.run_tests(tests, night, client.prepare_afresh)
 
 
 main()

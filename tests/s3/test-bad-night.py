@@ -13,7 +13,6 @@ import socket
 import sys
 import tempfile
 import time
-import traceback
 import xml.etree.ElementTree as xml
 
 sys.dont_write_bytecode = True
@@ -324,7 +323,6 @@ def make_fault_test(name):
 def main():
     tests = [f for n, f in globals().items() if n.startswith("test_")]
     tests += [make_fault_test(name) for name in CHECKS]
-    print(f"1..{len(tests)}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         for key in KEYS:
             path = pathlib.Path(folder) / "demo" / key
@@ -332,15 +330,7 @@ def main():
             path.write_bytes(BODY)
         (pathlib.Path(folder) / "demo" / "empty").touch()
         with client.BadNight(f"--root={folder}", "--seed=5") as night:
-            for i, test in enumerate(tests, 1):
-                try:
-                    night.forget()
-                    night.rules()
-                    test(night)
-                    print(f"ok {i} {test.__doc__}", flush=True)
-                except Exception:  # a failed test is a line of TAP, whatever it was
-                    print("# " + traceback.format_exc().replace("\n", "\n# "))
-                    print(f"not ok {i} {test.__doc__}", flush=True)
+            client.run_tests(tests, night, client.prepare_afresh)
 
 
 main()

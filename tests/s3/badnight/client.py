@@ -1,4 +1,5 @@
 """The server from a test: start it, tell it what to do, ask it, see what it saw."""
+import functools
 import hashlib
 import hmac
 import http.client
@@ -6,11 +7,15 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import time
 import urllib.parse
 
 from . import auth, exchange
 from .main import KEY, REGION, SECRET
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[2] / "order"))
+import runner  # noqa: E402 # pylint: disable=wrong-import-position
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[3] / "tools" / "bad-night-s3"
 
@@ -115,3 +120,21 @@ class BadNight:
     def forget(self):
         """all that was put"""
         self.control("DELETE", "objects/")
+
+
+def run_tests(tests, night, prepare):
+    """Functions of a server as cases of TAP; prepare() makes it ready for each."""
+    def ready(test):
+        @functools.wraps(test)
+        def run(server):
+            prepare(server)
+            test(server)
+        return run
+
+    runner.main([ready(test) for test in tests], night)
+
+
+def prepare_afresh(night):
+    """nothing that was put, no rules"""
+    night.forget()
+    night.rules()
