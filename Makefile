@@ -181,8 +181,9 @@ check-format: ## fail if a C file is not formatted
 	@git ls-files -z '*.c' '*.h' | xargs -0 clang-format-14 --dry-run -Werror
 
 .PHONY: docs
-docs: build ## write docs/elements from the elements' own tables; a test fails if they differ
+docs: build ## write docs/elements and the manual's options from the programs' own tables; a test fails if they differ
 	@tools/make-docs $(BUILD) docs/elements
+	@tools/make-man $(BUILD) docs/man
 
 .PHONY: help
 help: ## this list

@@ -196,6 +196,85 @@ test_usage (void)
   expect_failure ("regsick", NULL, 1, "/hrsick.so: file too short");
 }
 
+/* how values are written, and who gives and needs a field; the sick plugin is not opened */
+static void
+test_types (void)
+{
+  g_auto (Run) run = inspect ("--types", NULL), as_json = inspect ("--types", "--json");
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  JsonObject *root = parse (parser, as_json.out);
+  JsonArray *fields = json_object_get_array_member (root, "fields");
+  gboolean seen = FALSE;
+
+  g_assert_cmpint (run.status, ==, 0);
+  g_assert_cmpstr (run.err, ==, "");
+  g_assert_nonnull (strstr (run.out, "  duration  "));
+  g_assert_nonnull (strstr (run.out, "\n  a:b\n      needed by regone\n"));
+  g_assert_nonnull (strstr (run.out, "\n  f\n      taken by  regone\n"));
+  g_assert_cmpuint (json_array_get_length (json_object_get_array_member (root, "property_types")),
+                    ==, 9);
+  for (guint i = 0; i < json_array_get_length (fields); i++) {
+    JsonObject *row = json_array_get_object_element (fields, i);
+    JsonArray *gives = json_object_get_array_member (row, "gives");
+
+    if (!g_str_equal (json_object_get_string_member (row, "field"), "d:e"))
+      continue;
+    seen = TRUE;
+    g_assert_cmpuint (json_array_get_length (gives), ==, 1);
+    g_assert_cmpstr (json_array_get_string_element (gives, 0), ==, "regone");
+  }
+  g_assert_true (seen);
+}
+
+/* all words, in any case; what does not load is named and left out; 1 if there is none */
+static void
+test_search (void)
+{
+  g_auto (Run) run = inspect ("--search", "FIRST of");
+  g_auto (Run) in_prop = inspect ("--search", "lanczos|pillow");
+  g_auto (Run) choice = inspect ("--search", "pillow");
+  g_auto (Run) as_json = inspect ("--json", "--search=x");
+
+  g_assert_cmpint (run.status, ==, 0);
+  g_assert_nonnull (strstr (run.out, "regone: The first of two"));
+  g_assert_null (strstr (run.out, "regtwo"));
+  g_assert_nonnull (strstr (run.err, "hr-inspect: regsick is left out: "));
+  g_assert_cmpint (in_prop.status, ==, 1);
+  g_assert_cmpstr (in_prop.out, ==, "");
+  g_assert_nonnull (strstr (in_prop.err, "nothing holds all of these words"));
+  g_assert_nonnull (strstr (choice.out, "\n    reference  "));
+  g_assert_cmpint (as_json.status, ==, 2);
+}
+
+static void
+assert_completes (const char *text, const char *expected)
+{
+  g_auto (Run) run = inspect ("--complete", text);
+
+  g_assert_cmpint (run.status, ==, 0);
+  g_assert_cmpstr (run.err, ==, "");
+  g_assert_cmpstr (run.out, ==, expected);
+}
+
+static void
+test_complete (void)
+{
+  assert_completes ("rego", "regone\n");
+  assert_completes ("filesrc location='a ! b' ! rego", "regone\n");
+  assert_completes ("regone n", "n=\nname=\n");
+  assert_completes ("regone name=x n", "n=\nname=\n");
+  assert_completes ("regone on-error=", "on-error=default\non-error=fail\non-error=skip\n");
+  assert_completes ("regone on-error=s", "on-error=skip\n");
+  assert_completes ("regone ordered=f", "ordered=false\n");
+  assert_completes ("seria", "serial=\n");
+  assert_completes ("serial=t", "serial=true\n");
+  assert_completes ("regone n=", "");
+  assert_completes ("regone ! 'unclosed", "");
+  assert_completes ("regsick n", "");
+  assert_completes ("nosuchelement n", "");
+  assert_completes ("regone nosuch=", "");
+}
+
 static void
 test_version (void)
 {
@@ -248,6 +327,9 @@ main (int argc, char **argv)
   g_test_add_func ("/inspect/element", test_element);
   g_test_add_func ("/inspect/element/real", test_real_element);
   g_test_add_func ("/inspect/element/json", test_element_json);
+  g_test_add_func ("/inspect/types", test_types);
+  g_test_add_func ("/inspect/search", test_search);
+  g_test_add_func ("/inspect/complete", test_complete);
   g_test_add_func ("/inspect/usage", test_usage);
   g_test_add_func ("/inspect/version", test_version);
   status = g_test_run ();

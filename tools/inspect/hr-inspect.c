@@ -1,18 +1,28 @@
 /* hr-inspect.c: which elements there are, and everything about one of them */
 #include "hr-json.h"
 #include "inspect.h"
+#include "style.h"
 #include <locale.h>
 #include <stdio.h>
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-static gboolean as_json, show_version;
+static gboolean as_json, search, types, show_version;
+static char *complete, *color;
 static char **names;
 
 static const GOptionEntry entries[] = {
   { "json", 0, 0, G_OPTION_ARG_NONE, &as_json, "Print JSON", NULL },
+  { "search", 0, 0, G_OPTION_ARG_NONE, &search,
+    "List the elements in whose texts and properties all these words stand", NULL },
+  { "types", 0, 0, G_OPTION_ARG_NONE, &types,
+    "How values are written, and who gives and needs which field", NULL },
+  { "color", 0, 0, G_OPTION_ARG_STRING, &color,
+    "auto (default): on a terminal, unless NO_COLOR is set; always, never", "WHEN" },
+  { "complete", 0, 0, G_OPTION_ARG_STRING, &complete,
+    "For shells: what may stand at the end of a pipeline's TEXT", "TEXT" },
   { "version", 0, 0, G_OPTION_ARG_NONE, &show_version, "Print the version", NULL },
-  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &names, NULL, "[ELEMENT]" },
+  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_STRING_ARRAY, &names, NULL, "[ELEMENT | WORD…]" },
   G_OPTION_ENTRY_NULL
 };
 
@@ -23,6 +33,12 @@ print_json (JsonBuilder *json)
   g_autofree char *text = hr_json_write (root, TRUE);
 
   puts (text);
+}
+
+static int
+written (void)
+{
+  return fflush (stdout) == 0 && !ferror (stdout) ? EXIT_OK : EXIT_FAILED;
 }
 
 static int
@@ -52,7 +68,70 @@ inspect (const char *name)
   } else {
     inspect_list_text ();
   }
-  return fflush (stdout) == 0 && !ferror (stdout) ? EXIT_OK : EXIT_FAILED;
+  return written ();
+}
+
+static int
+show_types (void)
+{
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+
+  if (as_json) {
+    inspect_types_json (json);
+    print_json (json);
+  } else {
+    inspect_types_text ();
+  }
+  return written ();
+}
+
+/* as grep does: 1 if there is none */
+static int
+show_found (void)
+{
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  g_autoptr (GPtrArray) found = inspect_search (names);
+
+  if (as_json) {
+    inspect_found_json (json, found);
+    print_json (json);
+  } else {
+    inspect_found_text (found, names);
+  }
+  if (found->len == 0 && !as_json)
+    fprintf (stderr,
+             "hr-inspect: nothing holds all of these words; hr-inspect lists all elements\n");
+  return found->len > 0 ? written () : EXIT_FAILED;
+}
+
+static int
+usage_error (const char *message)
+{
+  fprintf (stderr, "hr-inspect: %s\n", message);
+  return EXIT_USAGE;
+}
+
+static int
+run (void)
+{
+  guint n_names = names != NULL ? g_strv_length (names) : 0;
+
+  if (!style_choose (color != NULL ? color : "auto"))
+    return usage_error ("--color takes auto, always or never");
+  if ((search != 0) + (types != 0) + (complete != NULL) > 1)
+    return usage_error ("one of --search, --types, --complete at a time");
+  if (complete != NULL) {
+    inspect_complete (complete);
+    return written ();
+  }
+  if (types)
+    return n_names == 0 ? show_types () : usage_error ("--types takes no element");
+  if (search)
+    return n_names > 0 ? show_found () : usage_error ("--search needs a word to look for");
+  if (n_names > 1)
+    return usage_error ("one element at a time; usage: hr-inspect [--json] [ELEMENT], or "
+                        "hr-inspect --search WORD…");
+  return inspect (n_names > 0 ? names[0] : NULL);
 }
 
 int
@@ -73,11 +152,9 @@ main (int argc, char **argv)
     puts ("hr-inspect " HR_VERSION);
     return EXIT_OK;
   }
-  if (names != NULL && names[0] != NULL && names[1] != NULL) {
-    fprintf (stderr, "hr-inspect: one element at a time; usage: hr-inspect [--json] [ELEMENT]\n");
-    return EXIT_USAGE;
-  }
-  status = inspect (names != NULL ? names[0] : NULL);
+  status = run ();
   g_strfreev (names);
+  g_free (complete);
+  g_free (color);
   return status;
 }

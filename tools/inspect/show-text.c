@@ -1,5 +1,6 @@
 /* show-text.c: elements as text for people */
 #include "inspect.h"
+#include "style.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -48,10 +49,8 @@ inspect_traits (const HrElementDef *def)
   return g_string_free (g_steal_pointer (&traits), FALSE);
 }
 
-/* words up to WIDTH columns, each line behind @indent blanks; what is there already is @column wide
- */
-static void
-print_wrapped (const char *text, guint indent, guint column)
+void
+inspect_wrapped (const char *text, guint indent, guint column)
 {
   g_auto (GStrv) words = g_strsplit_set (text, " \n", -1);
   gboolean first = TRUE;
@@ -81,7 +80,7 @@ print_paragraphs (const char *text)
 
   for (char **paragraph = paragraphs; *paragraph != NULL; paragraph++) {
     printf ("\n  ");
-    print_wrapped (*paragraph, 2, 2);
+    inspect_wrapped (*paragraph, 2, 2);
   }
 }
 
@@ -98,12 +97,13 @@ inspect_list_text (void)
     const HrElementInfo *row = g_ptr_array_index (rows, i);
 
     if (plugin == NULL || !g_str_equal (row->plugin, plugin)) {
-      printf ("%s%s:\n", plugins > 0 ? "\n" : "", row->plugin);
+      printf ("%s%s%s:%s\n", plugins > 0 ? "\n" : "", style_on (STYLE_TITLE), row->plugin,
+              style_off ());
       plugin = row->plugin;
       plugins++;
     }
-    printf ("  %-*s  ", (int)width, row->name);
-    print_wrapped (row->summary, width + 4, width + 4);
+    printf ("  %s%-*s%s  ", style_on (STYLE_NAME), (int)width, row->name, style_off ());
+    inspect_wrapped (row->summary, width + 4, width + 4);
   }
   printf ("%s%u elements in %u plugins; hr-inspect ELEMENT shows one in full\n",
           rows->len > 0 ? "\n" : "", rows->len, plugins);
@@ -114,8 +114,8 @@ print_fact (const char *name, const char *value)
 {
   if (value == NULL || *value == '\0')
     return;
-  printf ("  %-8s ", name);
-  print_wrapped (value, 11, 11);
+  printf ("  %s%-8s%s ", style_on (STYLE_FACT), name, style_off ());
+  inspect_wrapped (value, 11, 11);
 }
 
 static void
@@ -147,10 +147,10 @@ print_prop (const HrProp *prop, guint width)
     g_string_append (facts, ", live");
   if ((prop->flags & HR_PROP_STREAM) != 0)
     g_string_append (facts, ", stream");
-  printf ("  %-*s  ", (int)width, hr_prop_name (prop));
-  print_wrapped (facts->str, width + 4, width + 4);
+  printf ("  %s%-*s%s  ", style_on (STYLE_NAME), (int)width, hr_prop_name (prop), style_off ());
+  inspect_wrapped (facts->str, width + 4, width + 4);
   printf ("  %*s  ", (int)width, "");
-  print_wrapped (prop->doc, width + 4, width + 4);
+  inspect_wrapped (prop->doc, width + 4, width + 4);
 }
 
 static void
@@ -158,7 +158,7 @@ print_props (const char *title, const HrProp *props, guint width)
 {
   if (props == NULL || props->field == NULL)
     return;
-  printf ("\n%s\n", title);
+  printf ("\n%s%s%s\n", style_on (STYLE_TITLE), title, style_off ());
   for (; props->field != NULL; props++)
     print_prop (props, width);
 }
@@ -185,7 +185,7 @@ inspect_element_text (const HrElementDef *def)
                                           : NULL;
   guint width = widest (def->props, widest (hr_common_props, 0));
 
-  printf ("%s: %s\n\n", def->name, def->summary);
+  printf ("%s%s%s: %s\n\n", style_on (STYLE_TITLE), def->name, style_off (), def->summary);
   print_fact ("kind", kind);
   print_fact ("each", def->each_field != NULL ? def->each_field : NULL);
   print_fact ("needs", def->needs);
@@ -198,7 +198,7 @@ inspect_element_text (const HrElementDef *def)
   print_props ("Properties of every element", hr_common_props, width);
   printf ("\n  live: may change while the pipeline runs; stream: can change what is delivered\n");
   if (def->examples != NULL && def->examples[0] != NULL) {
-    printf ("\nExamples\n");
+    printf ("\n%sExamples%s\n", style_on (STYLE_TITLE), style_off ());
     for (const char *const *example = def->examples; *example != NULL; example++)
       printf ("  hr-launch %s%s%s\n", strchr (*example, '\'') != NULL ? "\"" : "'", *example,
               strchr (*example, '\'') != NULL ? "\"" : "'");
