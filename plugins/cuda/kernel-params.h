@@ -15,7 +15,7 @@
 
 #define HR_PATCH_KERNEL "hr_patchify"
 
-/* threads in a block; blocks take patches in turn, so that any number of blocks is right */
+/* threads in a block; blocks take rows in turn, so that any number of blocks is right */
 #define HR_PATCH_THREADS 256
 #define HR_PATCH_MAX_BLOCKS (1u << 20)
 
@@ -44,9 +44,45 @@ typedef struct {
   unsigned int type;
 } HrPatchParams;
 
+/* Both for the host and for the kernel: how a launch is shared out. */
+#ifdef __CUDACC__
+#define HR_PATCH_BOTH static __host__ __device__ __forceinline__
+#else
+#define HR_PATCH_BOTH static inline
+#endif
+
+/* bytes of a number of the output */
+HR_PATCH_BOTH unsigned int
+hr_patch_number_size (unsigned int type)
+{
+  return type == HR_PATCH_OUT_FLOAT32 ? 4 : type == HR_PATCH_OUT_UINT8 ? 1 : 2;
+}
+
+/* pixels that a thread takes at a time: 16 bytes of the output if a line of a patch is a multiple
+ * of that, else 4 or 1, so that what it writes is aligned */
+HR_PATCH_BOTH unsigned int
+hr_patch_run_length (const HrPatchParams *params)
+{
+  unsigned int n = 16 / hr_patch_number_size (params->type);
+
+  return params->patch % n == 0 ? n : params->patch % 2 == 0 ? 4 : 1;
+}
+
+/* rows that a block takes at a time: as many as it has threads for */
+HR_PATCH_BOTH unsigned int
+hr_patch_group_size (const HrPatchParams *params)
+{
+  unsigned int runs = params->patch * params->patch / hr_patch_run_length (params);
+
+  return runs < HR_PATCH_THREADS ? HR_PATCH_THREADS / runs : 1;
+}
+
 /* blocks of HR_PATCH_THREADS threads, in one dimension; none for a batch without rows */
-static inline unsigned int
+HR_PATCH_BOTH unsigned int
 hr_patch_blocks (const HrPatchParams *params)
 {
-  return params->n_rows < HR_PATCH_MAX_BLOCKS ? (unsigned int)params->n_rows : HR_PATCH_MAX_BLOCKS;
+  unsigned int group = hr_patch_group_size (params);
+  unsigned long long blocks = (params->n_rows + group - 1) / group;
+
+  return blocks < HR_PATCH_MAX_BLOCKS ? (unsigned int)blocks : HR_PATCH_MAX_BLOCKS;
 }
