@@ -158,10 +158,11 @@ hr_ticket_reserve (HrTicket *ticket, guint64 bytes)
 }
 
 HrMemory *
-hr_ticket_alloc (HrTicket *ticket, const char *field G_GNUC_UNUSED, gsize size, GError **error)
+hr_ticket_alloc (HrTicket *ticket, const char *field, gsize size, GError **error)
 {
   HrAsync *async = ticket->async;
-  HrMemory *memory = hr_memory_new_from_allocator (async->worker->run->pool, size, error);
+  HrAllocator *allocator = hr_run_get_allocator (async->worker->run, field);
+  HrMemory *memory = hr_memory_new_from_allocator (allocator, size, error);
 
   if (memory == NULL)
     return NULL;

@@ -78,6 +78,26 @@ gboolean hr_element_is_measured (HrElement *element, const char *field);
  */
 int hr_element_get_stop_fd (HrElement *element);
 
+/**
+ * hr_element_propose_allocator: (skip)
+ * @field: whose bytes this element wants from there: "images"; "*": all fields that come, whatever
+ *   their names
+ * @allocator: (transfer none): whose blocks the CPU can write. The pipeline holds a reference, and
+ *   so does each block, which may outlive both
+ *
+ * For start() of a consumer that would have to copy what lies elsewhere. The proposal goes upstream
+ * through elements that pass the field on (identity, tee, batch, prefetchqueue, …) to the one that
+ * writes it: hr_out_alloc() and hr_ticket_alloc() for that field take their blocks from @allocator
+ * from then on. They count against the pipeline's budget as any others do. When the allocator has
+ * nothing to give, that ends the run with its error.
+ *
+ * Of two proposals for a field of one element, behind a `tee` for instance, the first holds: that
+ * of the branch on the tee's output 0. Nobody is told; and an element may hand on bytes that it did
+ * not allocate (those of a program, of a file). So a consumer looks at each block
+ * (hr_memory_is_from()), copies the others, and counts that with hr_out_count_copy().
+ */
+void hr_element_propose_allocator (HrElement *element, const char *field, HrAllocator *allocator);
+
 /* what a call to an element's function may use; valid during the call, only in its thread */
 typedef struct _HrOut HrOut;
 /* one buffer inside an asynchronous element, from submit to hr_ticket_done() */
@@ -151,6 +171,11 @@ struct _HrElementDef {
   const char *takes;
   /* what else must arrive, as the properties are; may say %NULL */
   const char *(*needs_of) (gconstpointer self);
+  /* For proposed allocators, see hr_element_propose_allocator(). `passes`: those of `gives` that it
+   * may also hand on as they came. rewrites_of(): fields that pass, and that it copies into bytes
+   * of its own, as the properties are; %NULL-terminated, or %NULL */
+  const char *passes;
+  const char *const *(*rewrites_of) (gconstpointer self);
 
   gsize self_size;
   gsize shared_size;
@@ -320,7 +345,8 @@ gboolean hr_out_has_numbered_rows (HrOut *out);
 
 /**
  * hr_out_alloc:
- * @field: the field the bytes are for: who consumes it further down may have proposed an allocator
+ * @field: the field the bytes are for: who consumes it further down may have proposed an allocator,
+ *   see hr_element_propose_allocator()
  * @error: #HR_CORE_ERROR_STOPPED when the pipeline is being stopped: just return FALSE
  *
  * Bytes of a sample, within the pipeline's budget: may wait until earlier samples have left.

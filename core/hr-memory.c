@@ -281,6 +281,19 @@ hr_memory_is_writable (HrMemory *memory)
 }
 
 /**
+ * hr_memory_is_from: (skip)
+ *
+ * Returns: %TRUE if @allocator made this block, or the one that it is a view of
+ */
+gboolean
+hr_memory_is_from (const HrMemory *memory, const HrAllocator *allocator)
+{
+  while (memory->parent != NULL)
+    memory = memory->parent;
+  return memory->allocator == allocator;
+}
+
+/**
  * hr_memory_live:
  *
  * Returns: number of blocks and views that exist, for leak checks in tests

@@ -61,6 +61,7 @@ HrMemory *hr_memory_view (HrMemory *memory, gsize offset, gsize size);
 HrMemory *hr_memory_ref (HrMemory *memory);
 void hr_memory_unref (HrMemory *memory);
 gboolean hr_memory_is_writable (HrMemory *memory);
+gboolean hr_memory_is_from (const HrMemory *memory, const HrAllocator *allocator);
 
 HrAllocator *hr_allocator_ref (HrAllocator *allocator);
 void hr_allocator_unref (HrAllocator *allocator);

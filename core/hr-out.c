@@ -224,7 +224,7 @@ wait_for_budget (HrOut *out, HrGateWaiter *waiter)
 }
 
 HrMemory *
-hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **error)
+hr_out_alloc (HrOut *out, const char *field, gsize size, GError **error)
 {
   HrRun *run = out->worker->run;
   HrGate *gate = run->pipeline->memory;
@@ -234,6 +234,7 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
   HrGateWaiter waiter = { .number = run->packer > 0 ? out->row : sample,
                           .segment = run->segment,
                           .amount = size };
+  HrAllocator *allocator = hr_run_get_allocator (run, field);
   HrMemory *memory;
   HrCond granted;
   gboolean ok;
@@ -246,9 +247,9 @@ hr_out_alloc (HrOut *out, const char *field G_GNUC_UNUSED, gsize size, GError **
     g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
     return NULL;
   }
-  /* what is small is warm and cheap without a pool */
-  memory =
-      hr_memory_new_from_allocator (size <= 1024 ? hr_allocator_heap () : run->pool, size, error);
+  if (allocator == run->pool && size <= 1024) /* warm and cheap without a pool */
+    allocator = hr_allocator_heap ();
+  memory = hr_memory_new_from_allocator (allocator, size, error);
   if (memory == NULL)
     hr_gate_give (gate, size);
   else

@@ -112,6 +112,7 @@ struct _HrRun {
   int closed_fd; /* -1 until asked for */
 
   HrAllocator *pool;
+  GHashTable *allocators; /* by field: those that consumers have proposed; NULL: none has */
   HrPlan *plan;
   HrPlanOrders orders; /* sources: what goes for their plan … */
   HrPlanStart start;   /* … and where it begins */
@@ -214,6 +215,10 @@ struct _HrPipeline {
 /* hr-run.c */
 gboolean hr_run_start (HrRun *run, GError **error);
 void hr_run_stop (HrRun *run);
+/* @field: interned; "*": every one without an allocator of its own. The first holds */
+void hr_run_set_allocator (HrRun *run, const char *field, HrAllocator *allocator);
+/* (transfer none): where the bytes of that field come from */
+HrAllocator *hr_run_get_allocator (const HrRun *run, const char *field);
 HrRun *hr_run_new (HrPipeline *pipeline, HrElement *element);
 void hr_run_free (HrRun *run);
 HrWorker *hr_worker_new (HrRun *run, GError **error);

@@ -63,6 +63,7 @@ hr_run_free (HrRun *run)
   g_queue_clear_full (&run->skipped, hr_skipped_free);
   g_clear_pointer (&run->known_skipped, g_array_unref);
   g_clear_pointer (&run->threads, g_array_unref);
+  g_clear_pointer (&run->allocators, g_hash_table_unref);
   hr_allocator_unref (run->pool);
   hr_bell_clear (&run->bell);
   if (run->closed_fd >= 0)
@@ -127,6 +128,30 @@ hr_worker_new (HrRun *run, GError **error)
   run->workers[run->n_workers++] = worker;
   hr_mutex_unlock (&run->lock);
   return worker;
+}
+
+/* ---- where bytes come from ---- */
+
+void
+hr_run_set_allocator (HrRun *run, const char *field, HrAllocator *allocator)
+{
+  if (run->allocators == NULL)
+    run->allocators =
+        g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify)hr_allocator_unref);
+  if (!g_hash_table_contains (run->allocators, field))
+    g_hash_table_insert (run->allocators, (gpointer)field, hr_allocator_ref (allocator));
+}
+
+HrAllocator *
+hr_run_get_allocator (const HrRun *run, const char *field)
+{
+  HrAllocator *proposed = NULL;
+
+  if (run->allocators != NULL)
+    proposed = g_hash_table_lookup (run->allocators, field);
+  if (run->allocators != NULL && proposed == NULL)
+    proposed = g_hash_table_lookup (run->allocators, "*");
+  return proposed != NULL ? proposed : run->pool;
 }
 
 /* ---- effective settings ---- */

@@ -3,6 +3,7 @@
 #include "hr-packer.h"
 #include "hr-pipeline-private.h"
 #include "hr-verdict.h"
+#include <string.h>
 #include <sys/resource.h>
 
 static double
@@ -105,6 +106,20 @@ add_again (JsonBuilder *builder, const HrRun *run)
   add_int (builder, "reread_bytes", (gint64)n_bytes);
 }
 
+/* {"images": "memfd"} */
+static void
+add_allocators (JsonBuilder *builder, const HrRun *run)
+{
+  g_autoptr (GList) fields =
+      g_list_sort (g_hash_table_get_keys (run->allocators), (GCompareFunc)strcmp);
+
+  json_builder_set_member_name (builder, "allocators");
+  json_builder_begin_object (builder);
+  for (const GList *item = fields; item != NULL; item = item->next)
+    add_string (builder, item->data, hr_run_get_allocator (run, item->data)->name);
+  json_builder_end_object (builder);
+}
+
 static void
 add_element (JsonBuilder *builder, HrElement *element)
 {
@@ -126,6 +141,8 @@ add_element (JsonBuilder *builder, HrElement *element)
     add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
     add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
     add_queue (builder, element);
+    if (run->allocators != NULL)
+      add_allocators (builder, run);
     if ((element->def->plans || hr_packer_is (run)) && run->pipeline->resume != NULL)
       add_again (builder, run);
     if (element->def->metrics != NULL && run->started)

@@ -133,6 +133,13 @@ batch_needs_of (gconstpointer data)
   return self->mode == MODE_LIST ? NULL : "input_ids";
 }
 
+/* a list holds what the samples have */
+static const char *const *
+batch_rewrites_of (gconstpointer data)
+{
+  return ((const Batch *)data)->mode == MODE_LIST ? NULL : hr_collate_fields;
+}
+
 static gboolean
 batch_start (gconstpointer self G_GNUC_UNUSED, gpointer shared, HrElement *element,
              GError **error G_GNUC_UNUSED)
@@ -412,6 +419,6 @@ HR_ELEMENT (
             NULL },
     .gives = "batch", .props = props, .shared_size = sizeof (State), .light = TRUE,
     .takes_holes = TRUE, .check_place = batch_check_place, .needs_of = batch_needs_of,
-    .start = batch_start, .process = batch_process, .finish = batch_finish, .stop = batch_stop,
-    .group = batch_group, .drop_last = batch_drop_last, .block = batch_block,
-    .row_limits = batch_row_limits, .metrics = batch_metrics)
+    .rewrites_of = batch_rewrites_of, .start = batch_start, .process = batch_process,
+    .finish = batch_finish, .stop = batch_stop, .group = batch_group, .drop_last = batch_drop_last,
+    .block = batch_block, .row_limits = batch_row_limits, .metrics = batch_metrics)

@@ -108,7 +108,7 @@ HR_ELEMENT (
                                        "imagedecode ! resize max-pixels=262144 on-error=skip ! "
                                        "fakesink",
                                        NULL },
-    .needs = "images:pixels, batch?", .gives = "images:pixels, image_targets",
+    .needs = "images:pixels, batch?", .gives = "images:pixels, image_targets", .passes = "images",
     .worker_size = sizeof (Worker), .props = props, .parallel = HR_PARALLEL_YES,
     .check = resize_check, .check_place = resize_check_place, .worker_start = resize_worker_start,
     .worker_stop = resize_worker_stop, .each_field = "images", .each_names = "image_links",
