@@ -218,13 +218,14 @@ check_identity (const HrHttpResponse *response, const HrHttpQuestion *question, 
     return FALSE;
   }
   if (question->size >= 0 && total >= 0 && total != question->size) {
-    /* what does not say which object it is may be an error page instead of it */
-    gboolean strange = question->etag && !response->etag;
+    /* What has an ETag and this one is the same object, whose size does not change: then the answer
+     * is wrong. What has none may be an error page instead of it. Both are worth another try. */
+    gboolean wrong = question->etag != NULL;
 
     g_set_error (error, HR_RESOURCE_ERROR,
-                 strange ? HR_RESOURCE_ERROR_READ : HR_RESOURCE_ERROR_CHANGED,
-                 "the object had %" G_GINT64_FORMAT " bytes and has %" G_GINT64_FORMAT,
-                 question->size, total);
+                 wrong ? HR_RESOURCE_ERROR_READ : HR_RESOURCE_ERROR_CHANGED,
+                 "the object had %" G_GINT64_FORMAT " bytes and has %" G_GINT64_FORMAT "%s",
+                 question->size, total, wrong && response->etag ? " under the same ETag" : "");
     return FALSE;
   }
   return TRUE;
