@@ -189,6 +189,14 @@ class Loader:
         """Steps of the whole run from its beginning to its end, of this rank; ``None`` while that is not known."""
         return self._pipeline.n_steps
 
+    def count_steps(self) -> int | None:
+        """:attr:`n_steps`, after waiting until it is known: starts the pipeline, and pulls the next batch if need be,
+        which the next ``next()`` returns."""
+        self._start()
+        if self.n_steps is None:
+            self._ahead = self._pull()
+        return self.n_steps
+
     # ---- going on ----
 
     def state_dict(self, batch: Step | None = None) -> dict[str, Any]:
