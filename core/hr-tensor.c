@@ -38,14 +38,16 @@ count_bytes (HrDType dtype, guint n_dims, const gint64 *shape, gsize *n_bytes)
     else if (__builtin_mul_overflow (*n_bytes, (guint64)shape[i], n_bytes))
       return FALSE;
   }
+  if (*n_bytes > G_MAXSSIZE)
+    return FALSE;
   if (empty)
     *n_bytes = 0;
-  return *n_bytes <= G_MAXSSIZE;
+  return TRUE;
 }
 
 /* are the lowest and the highest element inside? */
 static gboolean
-lies_inside (const HrMemory *memory, gsize offset, gsize item, guint n_dims, const gint64 *shape,
+lies_inside (gsize size, gsize offset, gsize item, guint n_dims, const gint64 *shape,
              const gint64 *strides)
 {
   gint64 low = (gint64)offset, high = (gint64)offset;
@@ -59,7 +61,20 @@ lies_inside (const HrMemory *memory, gsize offset, gsize item, guint n_dims, con
         || __builtin_add_overflow (*end, reach, end))
       return FALSE;
   }
-  return low >= 0 && (guint64)high <= memory->size && item <= memory->size - (gsize)high;
+  return low >= 0 && (guint64)high <= size && item <= size - (gsize)high;
+}
+
+gboolean
+hr_tensor_fits (gsize size, gsize offset, HrDType dtype, guint n_dims, const gint64 *shape,
+                const gint64 *strides)
+{
+  gsize n_bytes;
+
+  if (offset > size || !count_bytes (dtype, n_dims, shape, &n_bytes))
+    return FALSE;
+  if (strides == NULL)
+    return n_bytes <= size - offset;
+  return n_bytes == 0 || lies_inside (size, offset, item_size (dtype), n_dims, shape, strides);
 }
 
 static HrTensor *
@@ -86,7 +101,7 @@ tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims, const g
     next *= MAX (shape[i], 1);
   }
   if (n_bytes > 0
-      && !lies_inside (memory, offset, item_size (dtype), n_dims, tensor->dims,
+      && !lies_inside (memory->size, offset, item_size (dtype), n_dims, tensor->dims,
                        tensor->dims + n_dims)) {
     g_critical ("hr_tensor_new: %" G_GSIZE_FORMAT " bytes of memory are too few for the shape",
                 memory->size);

@@ -43,6 +43,15 @@ HrTensor *hr_tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_
 /* takes @memory; @strides in elements */
 HrTensor *hr_tensor_new_strided (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims,
                                  const gint64 *shape, const gint64 *strides);
+/**
+ * hr_tensor_fits: (skip)
+ * @size: bytes of the memory
+ * @strides: (nullable): in elements; %NULL: C-contiguous
+ *
+ * For shapes that somebody else has written: is it one, and does it lie inside such a memory?
+ */
+gboolean hr_tensor_fits (gsize size, gsize offset, HrDType dtype, guint n_dims, const gint64 *shape,
+                         const gint64 *strides);
 /* uint8 [size]: takes @memory */
 HrTensor *hr_tensor_new_bytes (HrMemory *memory);
 HrTensor *hr_tensor_ref (HrTensor *tensor);
