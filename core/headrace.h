@@ -5,6 +5,7 @@
 #include "hr-error.h"
 #include "hr-json.h"
 #include "hr-log.h"
+#include "hr-memfd.h"
 #include "hr-memory.h"
 #include "hr-pipeline.h"
 #include "hr-plan.h"

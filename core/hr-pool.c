@@ -2,12 +2,10 @@
 #include <stdlib.h>
 #include "hr-error.h"
 #include "hr-memory.h"
+#include "hr-size-class.h"
 #include "hr-sync.h"
 
 #define ALIGNMENT 64
-#define N_CLASSES (4 * 64)
-/* from here on a block has address space for twice its bytes */
-#define LARGE (1u << 20)
 /* so many idle blocks may exceed the bound: batches under way, of one that is written in parallel
  */
 #define FEW 3
@@ -28,33 +26,9 @@ typedef struct {
   gsize max_idle;
   gsize idle; /* bytes */
   guint n_idle;
-  Idle *classes[N_CLASSES];
+  Idle *classes[HR_N_SIZE_CLASSES];
   Idle *newest, *oldest;
 } Pool;
-
-/* Four classes an octave: at most a quarter of a block is unused, and images of about one size
- * share a class. Large blocks have one an octave, so that batches of any size recycle the same few:
- * memory that was never written is not there. Gives the class's size in *@capacity, 0 if no block
- * can be that large. */
-static guint
-size_class (gsize size, gsize *capacity)
-{
-  guint shift;
-  gsize steps;
-
-  size = MAX (size, ALIGNMENT);
-  if (size > G_MAXSIZE / 4) {
-    *capacity = 0;
-    return 0;
-  }
-  if (size > LARGE)
-    size = (gsize)1 << (64 - __builtin_clzll (size - 1));
-  /* size is in (4 << shift, 8 << shift] once it is counted in steps of 1 << shift */
-  shift = 61 - __builtin_clzll (size - 1);
-  steps = (size + ((gsize)1 << shift) - 1) >> shift;
-  *capacity = ((steps << shift) + ALIGNMENT - 1) & ~(gsize)(ALIGNMENT - 1);
-  return shift * 4 + steps - 5;
-}
 
 static void
 idle_remove (Pool *pool, Idle *idle)
@@ -89,7 +63,7 @@ idle_add (Pool *pool, Idle *idle)
 static Idle *
 find_idle (Pool *pool, guint class, gsize capacity)
 {
-  guint last = MIN (class + (capacity > LARGE ? 4 : 1), N_CLASSES - 1);
+  guint last = MIN (class + (capacity > HR_LARGE_BLOCK ? 4 : 1), HR_N_SIZE_CLASSES - 1);
 
   for (guint c = class; c <= last; c++)
     if (pool->classes[c] != NULL)
@@ -101,7 +75,7 @@ find_idle (Pool *pool, guint class, gsize capacity)
 static guintptr
 to_handle (guint class, gsize touched)
 {
-  return touched * N_CLASSES + class;
+  return touched * HR_N_SIZE_CLASSES + class;
 }
 
 static gboolean
@@ -109,7 +83,7 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
 {
   Pool *pool = (Pool *)allocator;
   gsize capacity;
-  guint class = size_class (size, &capacity);
+  guint class = hr_size_class (size, &capacity);
   Idle *idle = NULL;
 
   if (capacity > 0) {
@@ -144,8 +118,8 @@ pool_free (HrAllocator *allocator, HrMemory *memory)
   Idle *surplus = NULL;
 
   idle->capacity = memory->capacity;
-  idle->class = memory->handle % N_CLASSES;
-  idle->touched = memory->handle / N_CLASSES;
+  idle->class = memory->handle % HR_N_SIZE_CLASSES;
+  idle->touched = memory->handle / HR_N_SIZE_CLASSES;
   hr_mutex_lock (&pool->lock);
   idle_add (pool, idle);
   /* the oldest go, of whatever class: when the sizes in use change, the pool follows. A few that

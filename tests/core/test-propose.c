@@ -1,6 +1,7 @@
 /* a consumer proposes an allocator, and who writes the field uses it: nothing is copied */
 #include "small.h"
 #include <string.h>
+#include "hr-memfd.h"
 #include "hr-registry.h"
 
 /* ---- an allocator that knows its blocks ---- */
@@ -66,6 +67,7 @@ counted_new (const char *name, guint limit)
 typedef struct {
   char *field; /* "a" or "a,b" or "*" */
   guint64 limit;
+  gboolean memfd;
 } Wants;
 
 typedef struct {
@@ -78,7 +80,8 @@ static gboolean keeps;
 
 static const HrProp wants_props[] = {
   HR_PROP_STRING (Wants, field, NULL, "What it proposes for"),
-  HR_PROP_UINT (Wants, limit, 0, 1 << 20, 1 << 20, "Blocks that there are"), HR_PROP_END
+  HR_PROP_UINT (Wants, limit, 0, 1 << 20, 1 << 20, "Blocks that there are"),
+  HR_PROP_BOOL (Wants, memfd, FALSE, "Memory that other processes can map"), HR_PROP_END
 };
 
 static gboolean
@@ -88,8 +91,9 @@ wants_start (gconstpointer data, gpointer shared, HrElement *element, GError **e
   WantsState *state = shared;
   g_auto (GStrv) fields = g_strsplit (self->field, ",", 0);
 
-  state->allocator =
-      counted_new (g_intern_string (hr_element_get_name (element)), (guint)self->limit);
+  state->allocator = self->memfd ? hr_allocator_memfd_new (1 << 20)
+                                 : counted_new (g_intern_string (hr_element_get_name (element)),
+                                                (guint)self->limit);
   for (guint i = 0; fields[i] != NULL; i++)
     hr_element_propose_allocator (element, fields[i], state->allocator);
   return TRUE;
@@ -107,11 +111,15 @@ look_at (const WantsState *state, HrTensor *tensor, gboolean uniform, HrOut *out
 {
   const guint8 *data = hr_tensor_get_data (tensor);
   gsize size = hr_tensor_get_n_bytes (tensor);
+  HrMemfdPlace place;
 
   for (gsize i = 0; uniform && i < size; i++)
     g_assert_cmpuint (data[i], ==, data[0]);
   if (!hr_memory_is_from (hr_tensor_get_memory (tensor), state->allocator))
     hr_out_count_copy (out, size);
+  else if (strcmp (state->allocator->name, "memfd") == 0)
+    g_assert_true (hr_memory_get_memfd (hr_tensor_get_memory (tensor), &place)
+                   && place.offset + size <= place.length);
 }
 
 static gboolean
@@ -465,6 +473,10 @@ static const Case cases[] = {
     "bmps ! imagedecode WORKERS ! resize WORKERS min-pixels=1024 ! batch size=4 ! tee name=t "
     "t. ! patchify WORKERS ! fakesink t. ! prefetchqueue ! wants name=w field=images",
     0, 3 * N, "images", "imagedecode0", NULL },
+  { "resize-memfd",
+    "bmps ! imagedecode WORKERS ! resize WORKERS min-pixels=1024 ! batch size=4 ! "
+    "prefetchqueue ! wants name=memfd field=images memfd=true",
+    0, 0, "images", "resize0", NULL },
 };
 #undef N
 
@@ -472,14 +484,15 @@ static void
 test_case (gconstpointer data)
 {
   const Case *one = data;
+  const char *sink = strstr (one->text, "name=memfd") != NULL ? "memfd" : "w";
 
   for (guint i = 0; i < G_N_ELEMENTS (modes); i++) {
     g_autoptr (JsonNode) stats = run (modes[i], one->text);
 
-    assert_copied (stats, "w", one->copied);
+    assert_copied (stats, sink, one->copied);
     g_assert_cmpint (n_made, ==, one->made);
     if (one->at != NULL)
-      assert_allocator (stats, one->at, one->field, "w");
+      assert_allocator (stats, one->at, one->field, sink);
     if (one->not != NULL)
       assert_allocator (stats, one->not, one->field, NULL);
   }
