@@ -156,6 +156,26 @@ test_events (void)
   assert_misuses ("");
 }
 
+/* from one place of a device to another */
+static void
+test_within (void)
+{
+  Bench bench;
+  guint8 *other;
+
+  bench_init (&bench);
+  cudaMalloc ((void **)&other, SIZE);
+  give (&bench, bench.one);
+  g_assert_cmpint (cudaMemcpyAsync (other, bench.device, SIZE, 3, bench.one), ==, 0);
+  cudaMemcpyAsync (bench.back, other, SIZE, HR_CUDA_DEVICE_TO_HOST, bench.one);
+  cudaStreamSynchronize (bench.one);
+  g_assert_true (is_filled (bench.back, 1));
+  g_assert_cmpint (cudaMemcpyAsync (other, bench.host, SIZE, 3, bench.one), !=, 0);
+  assert_misuses ("bad-address");
+  cudaFree (other);
+  bench_clear (&bench);
+}
+
 /* ---- what is wrong: one after the other ---- */
 
 static void
@@ -747,6 +767,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/cuda/standin/late", test_late);
   g_test_add_func ("/cuda/standin/events", test_events);
+  g_test_add_func ("/cuda/standin/within", test_within);
   g_test_add_func ("/cuda/standin/unordered-read", test_unordered_read);
   g_test_add_func ("/cuda/standin/unordered-write", test_unordered_write);
   g_test_add_func ("/cuda/standin/early-free", test_early_free);

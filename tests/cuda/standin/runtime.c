@@ -4,6 +4,7 @@
 
 #define INVALID_HANDLE 400 /* cudaErrorInvalidResourceHandle */
 #define INVALID_CONFIGURATION 9
+#define DEVICE_TO_DEVICE 3 /* cudaMemcpyKind */
 
 #define X(name, arguments) int cuda##name arguments;
 #define T(name, arguments) const char *cuda##name arguments;
@@ -254,27 +255,30 @@ give_pageable (StandinWork *work)
   standin_work_finish (stream, stream->given, &stream->clock);
 }
 
-/* FALSE, with a misuse: a side of a copy is not where its kind says; pageable memory is the host's
- */
 static gboolean
-check_sides (const void *host, const void *device)
+is_on_device (const void *memory)
 {
-  const StandinBlock *host_block = standin_memory_find (host);
-  const StandinBlock *device_block = standin_memory_find (device);
+  const StandinBlock *block = standin_memory_find (memory);
 
-  if ((host_block == NULL || host_block->device == STANDIN_HOST)
-      && (device_block != NULL && device_block->device != STANDIN_HOST))
+  return block != NULL && block->device != STANDIN_HOST;
+}
+
+/* FALSE, with a misuse: a side of a copy is not where its kind says; what is in no block is the
+ * host's, not pinned */
+static gboolean
+check_sides (const void *into, const void *from, int kind)
+{
+  if (is_on_device (into) == (kind != HR_CUDA_DEVICE_TO_HOST)
+      && is_on_device (from) == (kind != HR_CUDA_HOST_TO_DEVICE))
     return TRUE;
-  standin_misuse ("bad-address",
-                  "a copy whose sides, %p of the host and %p of a device, are not there", host,
-                  device);
+  standin_misuse ("bad-address", "a copy of kind %d, but not from there to there: to %p, from %p",
+                  kind, into, from);
   return FALSE;
 }
 
 int
 cudaMemcpyAsync (void *into, const void *from, size_t size, int kind, HrCudaStream handle)
 {
-  const void *host = kind == HR_CUDA_HOST_TO_DEVICE ? from : into;
   StandinStream *stream;
   StandinWork *work;
   gboolean pageable;
@@ -283,23 +287,23 @@ cudaMemcpyAsync (void *into, const void *from, size_t size, int kind, HrCudaStre
   stream = standin_stream_get (handle, current_device, FALSE);
   if (stream == NULL)
     return leave (INVALID_HANDLE);
-  if (kind != HR_CUDA_HOST_TO_DEVICE && kind != HR_CUDA_DEVICE_TO_HOST)
+  if (kind < HR_CUDA_HOST_TO_DEVICE || kind > DEVICE_TO_DEVICE)
     return leave (HR_CUDA_INVALID_VALUE);
   if (size == 0)
     return leave (0);
-  if (!check_sides (host, host == from ? into : from))
+  if (!check_sides (into, from, kind))
     return leave (HR_CUDA_INVALID_VALUE);
   work = standin_work_new (STANDIN_COPY, stream);
   work->into = into;
   work->from = from;
   work->size = size;
-  pageable = standin_memory_find (host) == NULL;
-  if (!pageable || kind != HR_CUDA_HOST_TO_DEVICE)
+  if (standin_memory_find (from) != NULL)
     standin_work_touch (work, from, size, FALSE, "the source of a copy");
-  if (!pageable || kind != HR_CUDA_DEVICE_TO_HOST)
+  if (standin_memory_find (into) != NULL)
     standin_work_touch (work, into, size, TRUE, "the destination of a copy");
   if (kind == HR_CUDA_HOST_TO_DEVICE && !work->dead)
     work->before = g_memdup2 (from, size);
+  pageable = standin_memory_find (from) == NULL || standin_memory_find (into) == NULL;
   if (pageable && !work->dead)
     give_pageable (work);
   else
