@@ -6,6 +6,16 @@
 
 G_DEFINE_BOXED_TYPE (HrMessage, hr_message, hr_message_ref, hr_message_unref)
 
+const char *
+hr_message_type_name (HrMessageType type)
+{
+  static const char *const names[] = { "error",   "skipped",    "warning", "done",
+                                       "dropped", "checkpoint", "scan",    "stall" };
+
+  G_STATIC_ASSERT (G_N_ELEMENTS (names) == HR_MESSAGE_STALL + 1);
+  return names[type];
+}
+
 HrMessage *
 hr_message_ref (HrMessage *message)
 {

@@ -210,6 +210,13 @@ typedef struct {
   char *text;
 } HrMessage;
 
+/**
+ * hr_message_type_name:
+ *
+ * Returns: (transfer none): "error", "skipped", …
+ */
+const char *hr_message_type_name (HrMessageType type);
+
 #define HR_TYPE_MESSAGE (hr_message_get_type ())
 GType hr_message_get_type (void);
 HrMessage *hr_message_ref (HrMessage *message);

@@ -84,15 +84,24 @@ class_of (const GError *error)
 }
 
 PyObject *
-py_raise (GError *error)
+py_exception_new (const GError *error)
 {
-  PyObject *class = class_of (error);
-  PyObject *exception = PyObject_CallFunction (class, "s", error->message);
+  PyObject *exception = PyObject_CallFunction (class_of (error), "s", error->message);
   PyObject *kind = PyUnicode_FromString (py_error_kind (error));
 
-  if (exception != NULL && kind != NULL && PyObject_SetAttrString (exception, "kind", kind) == 0)
-    PyErr_SetObject (class, exception);
+  if (kind == NULL || exception == NULL || PyObject_SetAttrString (exception, "kind", kind) < 0)
+    Py_CLEAR (exception);
   Py_XDECREF (kind);
+  return exception;
+}
+
+PyObject *
+py_raise (GError *error)
+{
+  PyObject *exception = py_exception_new (error);
+
+  if (exception != NULL)
+    PyErr_SetObject ((PyObject *)Py_TYPE (exception), exception);
   Py_XDECREF (exception);
   g_error_free (error);
   return NULL;

@@ -332,8 +332,6 @@ text_or_none (const char *text)
 static PyObject *
 pop_message (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 {
-  static const char *const names[] = { "error",   "skipped",    "warning", "done",
-                                       "dropped", "checkpoint", "scan",    "stall" };
   g_autoptr (HrMessage) message = hr_pipeline_pop_message (get (object), 0);
   g_autofree char *origin = NULL;
 
@@ -342,7 +340,7 @@ pop_message (PyObject *object, PyObject *unused G_GNUC_UNUSED)
   if (message->origin != NULL)
     origin = hr_origin_to_string (message->origin);
   return Py_BuildValue (
-      "{sssNsNsNsNsN}", "type", names[message->type], "element", text_or_none (message->element),
+      "{sssNsNsNsNsN}", "type", hr_message_type_name (message->type), "element", text_or_none (message->element),
       "kind", text_or_none (message->error != NULL ? py_error_kind (message->error) : NULL),
       "error", text_or_none (message->error != NULL ? message->error->message : NULL), "origin",
       text_or_none (origin), "text", text_or_none (message->text));

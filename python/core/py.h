@@ -10,7 +10,10 @@ int py_add_errors (PyObject *module);
 int py_add_tensor (PyObject *module);
 int py_add_batch (PyObject *module);
 int py_add_pipeline (PyObject *module);
+int py_add_connection (PyObject *module);
 
+/* of its domain; NULL with an exception */
+PyObject *py_exception_new (const GError *error);
 /* takes @error, sets the exception of its domain: its one line, with `kind` and `domain` beside.
  * Returns: NULL */
 PyObject *py_raise (GError *error);

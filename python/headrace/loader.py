@@ -10,6 +10,7 @@ from typing import Any
 
 from ._core import Batch, Pipeline, __version__
 from .convert import convert, converter
+from .process import ProcessPipeline
 
 _log = logging.getLogger("headrace")
 
@@ -69,6 +70,10 @@ class Loader:
         point of the pipeline.
     :param framework: ``"torch"``, ``"numpy"`` or ``"raw"`` (:class:`headrace.Tensor`). Default: torch, or numpy
         where there is no torch.
+    :param process: the pipeline runs in a process of its own, which takes nothing from this one's interpreter and
+        ends with it; batches come through shared memory. The same batches, byte for byte (docs/processes.md).
+    :param cpus: most processors that the pipeline computes on; as ``properties={"cpus": …}``.
+    :param nice: with ``process``: the niceness of the pipeline's threads, 19 for those that yield to everybody.
     :raises headrace.ParseError: the text is wrong; found here, before anything runs.
 
     Errors of a run are raised where a batch is asked for; ``kind`` says what, ``str()`` is one line that says who,
@@ -78,11 +83,18 @@ class Loader:
     def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
                  seed: int | None = None, epochs: int | None = None, limit: int | None = None,
                  steps: int | None = None, variables: Mapping[str, Any] | None = None,
-                 properties: Mapping[str, Any] | None = None, framework: str | None = None) -> None:
+                 properties: Mapping[str, Any] | None = None, framework: str | None = None, process: bool = False,
+                 cpus: int | None = None, nice: int = 0) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
+        if nice != 0 and not process:
+            raise ValueError(f"nice={nice} is for a pipeline in a process of its own: add process=True")
+        if not -20 <= nice <= 19:
+            raise ValueError(f"nice={nice}: expected -20 to 19")
         self._text = _read_text(pipeline)
-        self._options = {"rank": rank, "world": world, "seed": seed, "epochs": epochs, "limit": limit, "steps": steps}
+        self._options = {"rank": rank, "world": world, "seed": seed, "epochs": epochs, "limit": limit, "steps": steps,
+                         "cpus": cpus}
+        self._process = {"process": process, "nice": nice}
         self._variables = dict(variables or {})
         self._properties = dict(properties or {})
         self._framework = framework
@@ -97,7 +109,7 @@ class Loader:
 
     # ---- the pipeline ----
 
-    def _make(self) -> Pipeline:
+    def _make(self) -> Pipeline | ProcessPipeline:
         pipeline = Pipeline(self._text, variables=self._variables)
         options = dict(self._options)
         if options["rank"] is None:
@@ -110,7 +122,7 @@ class Loader:
         for name, value in self._properties.items():
             element, _, prop = name.rpartition(".")
             pipeline.set(element or None, prop, value)
-        return pipeline
+        return ProcessPipeline(pipeline, self._process["nice"]) if self._process["process"] else pipeline
 
     def _start(self) -> None:
         if self._started:
@@ -276,10 +288,10 @@ class Loader:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self._text, "options": self._options, "variables": self._variables,
-                "properties": self._properties, "framework": self._framework,
+                "properties": self._properties, "framework": self._framework, "process": self._process,
                 "state": self.state_dict()["checkpoint"], "force": self._force}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["text"], variables=state["variables"], properties=state["properties"],
-                      framework=state["framework"], **state["options"])
+                      framework=state["framework"], **state["process"], **state["options"])
         self._state, self._force = state["state"], state["force"]
