@@ -197,6 +197,7 @@ struct _HrPipeline {
   GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
   gboolean pulled_out; /* nobody will pull again */
+  HrAllocator *pull_allocator; /* (nullable): who pulls proposes it */
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;

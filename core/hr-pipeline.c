@@ -143,6 +143,7 @@ finalize (GObject *object)
   hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
+  g_clear_pointer (&pipeline->pull_allocator, hr_allocator_unref);
   g_ptr_array_unref (pipeline->scans);
   hr_requests_free (pipeline->requests);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);
@@ -467,6 +468,8 @@ start_elements (HrPipeline *pipeline, GError **error)
   for (guint i = 0; i < order->len; i++) { /* from sink to source */
     HrElement *element = order->pdata[i];
 
+    if (element == pipeline->pull_sink && pipeline->pull_allocator != NULL)
+      hr_element_propose_allocator (element, "*", pipeline->pull_allocator);
     if (!hr_run_start (element->run, error))
       return FALSE;
   }
