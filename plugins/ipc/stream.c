@@ -149,10 +149,11 @@ receive_part (Reader *reader, const HrWireHeader *header, gpointer into, gsize s
   if (receive_all (reader, into, size, &own) == size)
     return TRUE;
   if (own == NULL)
-    g_set_error (&own, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
-                 "the writer has closed the connection, or was killed, within a message: %" G_GUINT64_FORMAT
-                 " of %" G_GUINT64_FORMAT " bytes have come",
-                 reader->received, header != NULL ? header->total : (guint64)HR_WIRE_HEADER_SIZE);
+    g_set_error (
+        &own, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
+        "the writer has closed the connection, or was killed, within a message: %" G_GUINT64_FORMAT
+        " of %" G_GUINT64_FORMAT " bytes have come",
+        reader->received, header != NULL ? header->total : (guint64)HR_WIRE_HEADER_SIZE);
   g_propagate_error (error, own);
   return FALSE;
 }

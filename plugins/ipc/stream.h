@@ -8,7 +8,8 @@ G_BEGIN_DECLS
 typedef enum {
   HR_STREAM_MESSAGE,
   HR_STREAM_CLOSED, /* the other end has closed, between two messages */
-  HR_STREAM_WOKEN,  /* the other descriptor is readable, or the time is over; before a message began */
+  HR_STREAM_WOKEN,  /* the other descriptor is readable, or the time is over; before a message began
+                     */
   HR_STREAM_ERROR
 } HrStreamResult;
 

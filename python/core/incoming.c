@@ -44,8 +44,7 @@ incoming_get_fd (const Incoming *incoming)
 static gboolean
 ask (Incoming *incoming, GError **error)
 {
-  g_autoptr (HrWireMessage) credit =
-      hr_wire_message_new (HR_WIRE_CREDIT, g_byte_array_new ());
+  g_autoptr (HrWireMessage) credit = hr_wire_message_new (HR_WIRE_CREDIT, g_byte_array_new ());
 
   return hr_stream_send (incoming->fd, -1, credit, error);
 }

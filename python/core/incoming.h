@@ -1,4 +1,5 @@
-/* incoming.h: batches from the process of a pipeline: one is asked for, and comes, or the end does */
+/* incoming.h: batches from the process of a pipeline: one is asked for, and comes, or the end does
+ */
 #pragma once
 #include <headrace.h>
 

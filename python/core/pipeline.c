@@ -340,9 +340,10 @@ pop_message (PyObject *object, PyObject *unused G_GNUC_UNUSED)
   if (message->origin != NULL)
     origin = hr_origin_to_string (message->origin);
   return Py_BuildValue (
-      "{sssNsNsNsNsN}", "type", hr_message_type_name (message->type), "element", text_or_none (message->element),
-      "kind", text_or_none (message->error != NULL ? py_error_kind (message->error) : NULL),
-      "error", text_or_none (message->error != NULL ? message->error->message : NULL), "origin",
+      "{sssNsNsNsNsN}", "type", hr_message_type_name (message->type), "element",
+      text_or_none (message->element), "kind",
+      text_or_none (message->error != NULL ? py_error_kind (message->error) : NULL), "error",
+      text_or_none (message->error != NULL ? message->error->message : NULL), "origin",
       text_or_none (origin), "text", text_or_none (message->text));
 }
 

@@ -113,8 +113,7 @@ get_batch (JsonObject *request)
   JsonObject *numbers;
   HrBuffer *batch;
 
-  if (!json_object_has_member (request, "batch")
-      || json_object_get_null_member (request, "batch"))
+  if (!json_object_has_member (request, "batch") || json_object_get_null_member (request, "batch"))
     return NULL;
   numbers = json_object_get_object_member (request, "batch");
   batch = hr_buffer_new ();
@@ -159,8 +158,7 @@ n_steps (Worker *worker, JsonObject *request G_GNUC_UNUSED, JsonBuilder *into,
 static void
 add_message (JsonBuilder *into, const HrMessage *message)
 {
-  g_autofree char *origin =
-      message->origin != NULL ? hr_origin_to_string (message->origin) : NULL;
+  g_autofree char *origin = message->origin != NULL ? hr_origin_to_string (message->origin) : NULL;
 
   json_builder_begin_object (into);
   add_string (into, "type", hr_message_type_name (message->type));
@@ -216,9 +214,9 @@ wait_for_end (Worker *worker, JsonObject *request G_GNUC_UNUSED, JsonBuilder *in
 static const struct {
   const char *name;
   Command run;
-} commands[] = { { "start", start },       { "set", set },   { "checkpoint", checkpoint },
-                 { "stats", stats },       { "n_steps", n_steps },
-                 { "stop", stop },         { "wait", wait_for_end } };
+} commands[] = { { "start", start },      { "set", set },         { "checkpoint", checkpoint },
+                 { "stats", stats },      { "n_steps", n_steps }, { "stop", stop },
+                 { "wait", wait_for_end } };
 
 static gboolean
 run (Worker *worker, JsonObject *request, JsonBuilder *into, GError **error)

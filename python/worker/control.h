@@ -1,5 +1,6 @@
-/* control.h: what a loader and the process of its pipeline say to each other: messages of JSON, each
- * behind its length, over a socket. Requests and answers, one at a time; batches go another way. */
+/* control.h: what a loader and the process of its pipeline say to each other: messages of JSON,
+ * each behind its length, over a socket. Requests and answers, one at a time; batches go another
+ * way. */
 #pragma once
 #include <json-glib/json-glib.h>
 

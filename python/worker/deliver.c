@@ -11,7 +11,8 @@ is_asked (void)
 {
   g_auto (HrStreamMessage) message = { 0 };
 
-  return hr_stream_receive (CONTROL_DATA_FD, -1, -1, HR_WIRE_HEADER_SIZE, NULL, NULL, &message, NULL)
+  return hr_stream_receive (CONTROL_DATA_FD, -1, -1, HR_WIRE_HEADER_SIZE, NULL, NULL, &message,
+                            NULL)
              == HR_STREAM_MESSAGE
          && message.header.kind == HR_WIRE_CREDIT;
 }
@@ -39,7 +40,8 @@ send_checkpoint (Worker *worker, HrBuffer *batch)
 
   if (document == NULL) /* this run has none; who asks is told why */
     return;
-  note = g_strdup_printf (CONTROL_NOTE "checkpoint %" G_GINT64_FORMAT " %s", batch->number, document);
+  note =
+      g_strdup_printf (CONTROL_NOTE "checkpoint %" G_GINT64_FORMAT " %s", batch->number, document);
   worker_send (worker, note);
 }
 

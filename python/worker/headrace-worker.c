@@ -1,5 +1,6 @@
-/* headrace-worker.c: the process of a loader's pipeline. headrace.Loader (process=True) starts it with
- * posix_spawn() and two sockets; it ends when the loader closes them or is gone, whatever killed it. */
+/* headrace-worker.c: the process of a loader's pipeline. headrace.Loader (process=True) starts it
+ * with posix_spawn() and two sockets; it ends when the loader closes them or is gone, whatever
+ * killed it. */
 #include "control.h"
 #include "stream.h"
 #include "worker.h"
@@ -54,8 +55,8 @@ answer_all (gpointer data)
   return NULL;
 }
 
-/* Until the loader is gone. Its socket may outlive it in children that it has forked, so its process
- * is watched as well where the kernel can. */
+/* Until the loader is gone. Its socket may outlive it in children that it has forked, so its
+ * process is watched as well where the kernel can. */
 static void
 watch (pid_t loader)
 {
@@ -87,8 +88,8 @@ leave (Worker *worker)
   hr_mutex_unlock (&worker->pulling);
 }
 
-/* Ctrl-C in a terminal goes to all of its processes: it is the loader's to say what it means. It was
- * blocked while this program was loaded. */
+/* Ctrl-C in a terminal goes to all of its processes: it is the loader's to say what it means. It
+ * was blocked while this program was loaded. */
 static void
 set_signals (void)
 {
