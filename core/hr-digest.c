@@ -39,15 +39,30 @@ add_strided (GChecksum *checksum, const HrTensor *tensor, guint dim, const guint
     add_strided (checksum, tensor, dim + 1, data + i * strides[dim] * (gint64)width);
 }
 
+/* what is on a device is contiguous. What could not be read gives another sum than any bytes */
+static void
+add_from_device (GChecksum *checksum, const HrTensor *tensor)
+{
+  gsize size = hr_tensor_get_n_bytes (tensor);
+  g_autofree guint8 *bytes = g_malloc (MAX (size, 1));
+  g_autoptr (GError) error = NULL;
+
+  if (hr_memory_read (hr_tensor_get_memory (tensor), hr_tensor_get_offset (tensor), size, bytes,
+                      &error))
+    add (checksum, bytes, size);
+  else
+    add_string (checksum, error->message);
+}
+
 static void
 add_tensor (GChecksum *checksum, const HrTensor *tensor)
 {
   add_string (checksum, hr_dtype_get_name (hr_tensor_get_dtype (tensor)));
   for (guint i = 0; i < hr_tensor_get_n_dims (tensor); i++)
     add (checksum, &hr_tensor_get_shape (tensor)[i], sizeof (gint64));
-  if (hr_tensor_get_data (tensor) == NULL) /* device memory */
-    return;
-  if (hr_tensor_is_contiguous (tensor))
+  if (hr_tensor_get_data (tensor) == NULL)
+    add_from_device (checksum, tensor);
+  else if (hr_tensor_is_contiguous (tensor))
     add (checksum, hr_tensor_get_data (tensor), hr_tensor_get_n_bytes (tensor));
   else
     add_strided (checksum, tensor, 0, hr_tensor_get_data (tensor));

@@ -41,7 +41,7 @@ hr_pipeline_to_dot (HrPipeline *pipeline)
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
   text = g_string_new ("digraph pipeline {\n  rankdir=LR;\n  node [shape=box, style=rounded];\n");
-  for (guint i = 0; i < pipeline->elements->len; i++) {
+  for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++) {
     HrElement *element = pipeline->elements->pdata[i];
 
     g_string_append_printf (text, "  e%u [label=", i);
@@ -51,6 +51,8 @@ hr_pipeline_to_dot (HrPipeline *pipeline)
   for (guint i = 0; i < pipeline->links->len; i++) {
     HrLink *link = pipeline->links->pdata[i];
 
+    if (link->to->index >= hr_pipeline_get_n_elements (pipeline))
+      continue; /* the program's end of a sink */
     g_string_append_printf (text, "  e%u -> e%u", link->from->index, link->to->index);
     if (link->max_count > 0)
       g_string_append_printf (text, " [label=\"max %u\"]", link->max_count);

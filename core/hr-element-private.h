@@ -66,6 +66,12 @@ hr_element_def_joins (const HrElementDef *def)
 {
   return def->merge != NULL || def->choose != NULL;
 }
+/* a program takes its buffers: it has no thread */
+static inline gboolean
+hr_element_def_is_pulled (const HrElementDef *def)
+{
+  return def->pullable && def->process == NULL;
+}
 /* "source", "transform", …: the kind that the functions of the table make */
 const char *hr_element_def_kind (const HrElementDef *def);
 

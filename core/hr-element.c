@@ -388,7 +388,7 @@ hr_element_def_kind (const HrElementDef *def)
 {
   if (def->create != NULL || def->pushable)
     return "source";
-  if (def->process != NULL)
+  if (def->process != NULL && !def->pullable)
     return "transform";
   if (def->each != NULL)
     return "each";
@@ -437,7 +437,7 @@ hr_element_def_check (const HrElementDef *def, GError **error)
     return unsound (def, error, "its summary is half a sentence in one line, without a full stop");
   kinds = (def->create != NULL) + (def->process != NULL) + (def->each != NULL)
           + (def->submit != NULL) + (def->merge != NULL) + (def->choose != NULL)
-          + (def->route != NULL) + (def->consume != NULL) + (def->pullable != FALSE)
+          + (def->route != NULL) + (def->consume != NULL) + (def->pullable && def->process == NULL)
           + (def->pushable != FALSE);
   if (kinds != 1)
     return unsound (def, error,

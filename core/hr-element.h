@@ -150,7 +150,8 @@ typedef enum {
  * accept() gets %NULL if that input has ended.
  * @route: one input to many outputs: gives the outputs as bits, the lowest is the first.
  * @consume: sink.
- * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function.
+ * @pullable: a sink without a thread: hr_pipeline_pull() takes its buffers. No function, or
+ *   @process: what that pushes is pulled; lookahead() says how many buffers may wait for it.
  * @pushable: a source without a function of its own: hr_pipeline_push() gives it buffers.
  */
 typedef struct _HrElementDef HrElementDef;
@@ -260,6 +261,9 @@ struct _HrElementDef {
   /* what its output depends on beside properties and input, once it is started: the content of a
    * file that it has read. (transfer full) */
   char *(*identify) (gconstpointer self, gpointer shared);
+  /* of who copies to a device: nanoseconds that copies have taken so far, and of those the ones
+   * that consumers' streams stood still for; any thread */
+  void (*transfers) (gconstpointer self, gpointer shared, gint64 *copied, gint64 *waited);
   /* further numbers for the stats, a JSON object's members are added to the element's; any thread
    */
   void (*metrics) (gconstpointer self, gpointer shared, JsonBuilder *into);

@@ -280,6 +280,77 @@ hr_memory_is_writable (HrMemory *memory)
   return TRUE;
 }
 
+/* ---- memory that the CPU cannot reach ---- */
+
+/* the block that it is, or is a view of */
+static HrMemory *
+root_of (const HrMemory *memory)
+{
+  while (memory->parent != NULL)
+    memory = memory->parent;
+  return (HrMemory *)memory;
+}
+
+/**
+ * hr_memory_get_device: (skip)
+ * @device: (out): where it lies. A view of a device's block has the block's address: views are for
+ *   CPU memory
+ */
+void
+hr_memory_get_device (const HrMemory *memory, HrDevice *device)
+{
+  const HrMemory *root = root_of (memory);
+
+  *device = (HrDevice){ HR_DEVICE_CPU, 0, (guintptr)memory->data };
+  if (root->allocator != NULL && root->allocator->locate != NULL)
+    root->allocator->locate (root->allocator, root, device);
+}
+
+/**
+ * hr_memory_lend: (skip)
+ * @stream: a stream of the memory's device, as a number; %HR_STREAM_NONE: whoever asks sees to the
+ *   order himself
+ * @error: return location
+ *
+ * What is put into @stream after this finds the bytes written: the stream, not the caller, waits
+ * for that. When the memory is freed, its bytes are used again only behind all that was in those
+ * streams by then; so each must exist as long as the memory does. From any thread, and nothing to
+ * do for CPU memory.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean
+hr_memory_lend (HrMemory *memory, guintptr stream, GError **error)
+{
+  HrMemory *root = root_of (memory);
+
+  return root->allocator == NULL || root->allocator->lend == NULL
+         || root->allocator->lend (root->allocator, root, stream, error);
+}
+
+/**
+ * hr_memory_read: (skip)
+ * @offset: first byte
+ * @size: bytes
+ * @into: room for them in CPU memory
+ * @error: return location
+ *
+ * Copies bytes to the CPU, and waits until they are there: for checks, not for data on its way.
+ *
+ * Returns: %TRUE, or %FALSE with an error
+ */
+gboolean
+hr_memory_read (HrMemory *memory, gsize offset, gsize size, gpointer into, GError **error)
+{
+  HrMemory *root = root_of (memory);
+
+  if (root->allocator != NULL && root->allocator->read != NULL)
+    return root->allocator->read (root->allocator, root, offset, size, into, error);
+  if (size > 0)
+    memcpy (into, memory->data + offset, size);
+  return TRUE;
+}
+
 /**
  * hr_memory_is_from: (skip)
  *

@@ -33,10 +33,34 @@ struct _HrMemory {
 };
 
 /**
+ * HrDevice:
+ * @type: DLPack's DLDeviceType: 1 CPU, 2 CUDA
+ * @id: which of them, from 0
+ * @address: the block's first byte there
+ *
+ * Where a block lies.
+ */
+typedef struct {
+  gint type;
+  gint id;
+  guintptr address;
+} HrDevice;
+
+#define HR_DEVICE_CPU 1
+#define HR_DEVICE_CUDA 2
+
+/* hr_memory_lend(): as many as there are, and as DLPack numbers CUDA's two default streams */
+#define HR_STREAM_NONE ((guintptr)-1)
+#define HR_STREAM_LEGACY ((guintptr)1)
+
+/**
  * HrAllocator:
  * @name: "heap", "pinned", "memfd", …
  * @alloc: (not nullable): a block of at least @size bytes, aligned to 64, or %NULL with an error
  * @free: gives the block's bytes back; the header is the core's
+ * @locate: where the block is; only of memory that the CPU cannot reach, as the two that follow
+ * @lend: see hr_memory_lend()
+ * @read: see hr_memory_read()
  *
  * A refcounted vtable; blocks hold a reference to it. Embed it as the first field.
  */
@@ -45,6 +69,10 @@ struct _HrAllocator {
   gboolean (*alloc) (HrAllocator *self, HrMemory *memory, gsize size, GError **error);
   void (*free) (HrAllocator *self, HrMemory *memory);
   void (*finalize) (HrAllocator *self);
+  void (*locate) (HrAllocator *self, const HrMemory *memory, HrDevice *device);
+  gboolean (*lend) (HrAllocator *self, HrMemory *memory, guintptr stream, GError **error);
+  gboolean (*read) (HrAllocator *self, HrMemory *memory, gsize offset, gsize size, gpointer into,
+                    GError **error);
   /*< private >*/
   gint ref_count;
 };
@@ -62,6 +90,11 @@ HrMemory *hr_memory_ref (HrMemory *memory);
 void hr_memory_unref (HrMemory *memory);
 gboolean hr_memory_is_writable (HrMemory *memory);
 gboolean hr_memory_is_from (const HrMemory *memory, const HrAllocator *allocator);
+
+/* where it is: CPU memory too */
+void hr_memory_get_device (const HrMemory *memory, HrDevice *device);
+gboolean hr_memory_lend (HrMemory *memory, guintptr stream, GError **error);
+gboolean hr_memory_read (HrMemory *memory, gsize offset, gsize size, gpointer into, GError **error);
 
 HrAllocator *hr_allocator_ref (HrAllocator *allocator);
 void hr_allocator_unref (HrAllocator *allocator);

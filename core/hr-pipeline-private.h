@@ -196,6 +196,7 @@ struct _HrPipeline {
   HrMutex live;     /* live changes, one at a time */
   GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
+  gboolean hands_out;  /* the last element is not of the text: see hr-handout.h */
   gboolean pulled_out; /* nobody will pull again */
   HrAllocator *pull_allocator; /* (nullable): who pulls proposes it */
   struct _HrSerial *serial_run;
@@ -342,6 +343,9 @@ HrBuffer *hr_serial_pull (HrSerial *serial);
 /* hr-monitor.c */
 gboolean hr_monitor_start (HrPipeline *pipeline, GError **error);
 void hr_monitor_join (HrPipeline *pipeline);
+/* hr-stats.c: nanoseconds that copies to devices have taken, and that consumers' streams waited for
+ * them, so far */
+void hr_pipeline_get_transfers (HrPipeline *pipeline, gint64 *copied, gint64 *waited);
 /* hr-live.c */
 void hr_pipeline_settings_changed (HrPipeline *pipeline);
 /* nanoseconds of the process since start() */

@@ -1,5 +1,6 @@
 /* hr-pipeline.c: the pipeline object: its graph, its states, its owner's calls */
 #include "hr-pipeline-private.h"
+#include "hr-handout.h"
 #include "hr-log.h"
 #include "hr-tell.h"
 #include "hr-topology.h"
@@ -195,7 +196,10 @@ hr_pipeline_add (HrPipeline *pipeline, HrElement *element)
 {
   element->pipeline = pipeline;
   element->index = pipeline->elements->len;
-  g_ptr_array_add (pipeline->elements, element);
+  /* with room for one more: start() may add it while others look elements up */
+  g_ptr_array_set_size (pipeline->elements, (gint)element->index + 2);
+  pipeline->elements->pdata[element->index] = element;
+  pipeline->elements->len--;
 }
 
 static void
@@ -243,7 +247,7 @@ guint
 hr_pipeline_get_n_elements (HrPipeline *pipeline)
 {
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), 0);
-  return pipeline->elements->len;
+  return pipeline->elements->len - pipeline->hands_out;
 }
 
 HrElement *
@@ -461,8 +465,10 @@ start_elements (HrPipeline *pipeline, GError **error)
   HrElement *culprit = NULL;
   GPtrArray *order;
 
-  if (!hr_pipeline_check (pipeline, &culprit, error) || !hr_topology_apply (pipeline, error)
-      || !hr_tell_start (pipeline, error))
+  if (!hr_pipeline_check (pipeline, &culprit, error))
+    return FALSE;
+  hr_handout_add (pipeline);
+  if (!hr_topology_apply (pipeline, error) || !hr_tell_start (pipeline, error))
     return FALSE;
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */
@@ -516,7 +522,7 @@ start_threads (HrPipeline *pipeline, GError **error)
     const HrElementDef *def = element->def;
 
     /* a live change may have been quicker */
-    if (!def->pullable && !def->pushable
+    if (!hr_element_def_is_pulled (def) && !def->pushable
         && hr_run_get_n_workers (element->run) > element->run->n_workers)
       ok = hr_run_spawn (element->run,
                          hr_run_get_n_workers (element->run) - element->run->n_workers, error);

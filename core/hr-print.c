@@ -94,7 +94,8 @@ order_links (Printer *p)
       if (link != NULL && link->from->def->route != NULL)
         add_link (p, link, LINK_HEAD);
     }
-    if (next == NULL && element->def->route == NULL && element->outputs->len > 0)
+    if (next == NULL && element->def->route == NULL && element->outputs->len > 0
+        && !element->def->pullable)
       add_link (p, g_ptr_array_index (element->outputs, 0), LINK_TAIL);
     chain = next;
   }

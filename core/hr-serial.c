@@ -370,7 +370,7 @@ hr_serial_start (HrPipeline *pipeline, GError **error)
 
     if (!element->def->pushable && hr_worker_new (element->run, error) == NULL)
       return FALSE;
-    if (element->outputs->len == 0 && !element->def->pullable)
+    if (element->outputs->len == 0 && !hr_element_def_is_pulled (element->def))
       g_ptr_array_add (serial->sinks, element);
   }
   if (serial->sinks->len == 0) /* the program pulls: in its own thread */

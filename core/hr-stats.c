@@ -133,7 +133,8 @@ add_element (JsonBuilder *builder, HrElement *element)
     hr_run_sum (run, &sum);
     add_int (builder, "workers", hr_run_get_n_workers (run));
     add_int (builder, "items",
-             (gint64)(element->def->pullable ? (guint64)hr_counter_get (&run->step) : sum.items));
+             (gint64)(hr_element_def_is_pulled (element->def) ? (guint64)hr_counter_get (&run->step)
+                                                              : sum.items));
     add_int (builder, "bytes", (gint64)sum.bytes);
     add_int (builder, "bytes_copied", (gint64)sum.copied);
     add_double (builder, "blocked_in_s", seconds (sum.blocked_in));
@@ -180,7 +181,7 @@ find_sink (HrPipeline *pipeline)
 
     if (element->run == NULL || element->outputs->len > 0)
       continue;
-    if (element->def->trains || element->def->pullable)
+    if (element->def->trains || hr_element_def_is_pulled (element->def))
       return element;
     any = any != NULL ? any : element;
   }
@@ -213,19 +214,42 @@ add_skipped (JsonBuilder *builder, HrPipeline *pipeline)
   json_builder_end_object (builder);
 }
 
+void
+hr_pipeline_get_transfers (HrPipeline *pipeline, gint64 *copied, gint64 *waited)
+{
+  *copied = *waited = 0;
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrRun *run = ((HrElement *)pipeline->elements->pdata[i])->run;
+    gint64 time = 0, stood = 0;
+
+    if (run == NULL || !run->started || run->def->transfers == NULL)
+      continue;
+    run->def->transfers (run->self, run->shared, &time, &stood);
+    *copied += time;
+    *waited += stood;
+  }
+}
+
 static void
-add_times (JsonBuilder *builder, const HrPipeline *pipeline, const HrRun *run)
+add_times (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
 {
   gint64 wait = run != NULL ? hr_counter_get (&run->wait_time) : 0;
   gint64 train = run != NULL ? hr_counter_get (&run->train_time) : 0;
   gint64 cold = run != NULL ? hr_counter_get (&run->cold_start) : -1;
   gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
+  gint64 copied, waited;
   /* a sink that only swallows waits all the time, which says nothing */
-  gboolean trains = run != NULL && (run->def->trains || run->def->pullable) && wait + train > 0;
+  gboolean trains =
+      run != NULL && (run->def->trains || hr_element_def_is_pulled (run->def)) && wait + train > 0;
 
-  add_or_null (builder, "wait_ratio", trains, trains ? (double)wait / (wait + train) : 0);
+  hr_pipeline_get_transfers (pipeline, &copied, &waited);
+  /* the device stood still while the program went on: that lies in its own time */
+  waited = MIN (waited, train);
+  add_or_null (builder, "wait_ratio", trains,
+               trains ? (double)(wait + waited) / (wait + train) : 0);
   add_double (builder, "prepare_s", seconds (wait));
-  add_double (builder, "transfer_s", 0);
+  add_double (builder, "transfer_s", seconds (copied));
+  add_double (builder, "transfer_wait_s", seconds (waited));
   add_double (builder, "train_s", seconds (train));
   add_or_null (builder, "cold_start_s", cold >= 0, seconds (cold));
   add_double (builder, "wall_s",
@@ -364,7 +388,7 @@ make_stats (HrPipeline *pipeline)
   add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);
-  for (guint i = 0; i < pipeline->elements->len; i++)
+  for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++)
     add_element (builder, pipeline->elements->pdata[i]);
   json_builder_end_array (builder);
   json_builder_end_object (builder);

@@ -248,7 +248,7 @@ add_sinks (HrPipeline *pipeline)
     run->sink = hr_steps_add_sink (pipeline->steps, run->group, run->gated, run->ahead);
     if (run->packer > 0)
       hr_steps_set_packer (pipeline->steps, run->sink, run->packer - 1);
-    if (element->def->pullable)
+    if (hr_element_def_is_pulled (element->def))
       pipeline->pull_sink = element;
     if (pipeline->settings.checksum)
       run->checksum = g_checksum_new (G_CHECKSUM_SHA256);

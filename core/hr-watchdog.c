@@ -256,7 +256,7 @@ add_element (GString *text, HrElement *element)
   if (run->n_alive == 0 && !run->pipeline->settings.serial)
     g_hash_table_remove_all (seen); /* it has done its part, or has no thread */
   hr_mutex_unlock (&run->lock);
-  if (run->def->pullable) {
+  if (hr_element_def_is_pulled (run->def)) {
     GString *one = g_string_new (NULL);
 
     add_program (one, run);
@@ -283,7 +283,7 @@ is_the_trainers (HrPipeline *pipeline)
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
 
-    if (element->def->pullable && !hr_link_is_empty (element->inputs->pdata[0]))
+    if (hr_element_def_is_pulled (element->def) && !hr_link_is_empty (element->inputs->pdata[0]))
       return TRUE;
   }
   return FALSE;

@@ -129,4 +129,16 @@ typedef struct {
  */
 const HrCudart *hr_cudart_get (GError **error);
 
+/**
+ * hr_cudart_check:
+ * @code: what a function returned
+ * @doing: "copying 12 bytes to device 0"
+ * @error: #HR_RESOURCE_ERROR_NO_MEMORY, or #HR_RESOURCE_ERROR_FAILED: one line that says what to do
+ *
+ * Takes the error back from the thread's last one, where others would find it.
+ *
+ * Returns: %TRUE if @code is none
+ */
+gboolean hr_cudart_check (const HrCudart *cudart, int code, const char *doing, GError **error);
+
 G_END_DECLS
