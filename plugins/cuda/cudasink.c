@@ -12,6 +12,10 @@ HR_ELEMENT (
         "many batches as prefetch says are on the device before the trainer asks for them. What "
         "the trainer's streams wait for a copy counts as waiting in wait_ratio. docs/gpu.md says "
         "what is needed. Not yet run on a GPU.",
+    .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
+                                       "imagedecode ! resize max-pixels=262144 ! batch size=2 ! "
+                                       "cudasink dtype=bfloat16 prefetch=3",
+                                       NULL },
     .needs = "batch?", .takes = "images", .shared_size = sizeof (HrCudaShared), .props = props,
     .waits = TRUE, .pullable = TRUE, .check = hr_courier_check,
     .check_place = hr_patching_check_place, .start = hr_courier_start, .stop = hr_courier_stop,

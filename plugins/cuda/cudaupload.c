@@ -48,6 +48,10 @@ HR_ELEMENT (
         "on a GPU.\n\n"
         "In the stats: uploads, uploaded_bytes, transfer_s (copies and kernels, by the device's "
         "clock), transfer_wait_s (of that, what the trainer's streams stood still for).",
+    .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
+                                       "imagedecode ! resize max-pixels=262144 ! batch size=2 ! "
+                                       "cudaupload dtype=bfloat16 ! fakesink",
+                                       NULL },
     .needs = "batch?", .gives = "pixel_values, image_grid_thw", .takes = "images",
     .shared_size = sizeof (HrCudaShared), .props = props, .waits = TRUE, .check = hr_courier_check,
     .check_place = cudaupload_check_place, .start = hr_courier_start, .stop = hr_courier_stop,
