@@ -172,7 +172,7 @@ hr_ticket_alloc (HrTicket *ticket, const char *field, gsize size, GError **error
   }
   ticket->granted -= size;
   ticket->allocated += size;
-  memory->reservation = hr_reserve_granted (gate (async), ticket->like.sample, size);
+  hr_reserve_granted (gate (async), memory, ticket->like.sample);
   return memory;
 }
 

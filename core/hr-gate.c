@@ -226,6 +226,33 @@ hr_gate_take (HrGate *gate, guint64 amount)
   hr_mutex_unlock (&gate->lock);
 }
 
+gboolean
+hr_gate_try_take (HrGate *gate, guint64 amount)
+{
+  gboolean taken;
+
+  hr_mutex_lock (&gate->lock);
+  taken =
+      gate->first == NULL && gate->used <= gate->capacity && amount <= gate->capacity - gate->used;
+  if (taken) {
+    gate->used += amount;
+    gate->max_used = MAX (gate->max_used, gate->used);
+  }
+  hr_mutex_unlock (&gate->lock);
+  return taken;
+}
+
+guint64
+hr_gate_get_room (HrGate *gate)
+{
+  guint64 room;
+
+  hr_mutex_lock (&gate->lock);
+  room = gate->used < gate->capacity ? gate->capacity - gate->used : 0;
+  hr_mutex_unlock (&gate->lock);
+  return room;
+}
+
 void
 hr_gate_give (HrGate *gate, guint64 amount)
 {

@@ -42,6 +42,10 @@ gboolean hr_gate_wait (HrGate *gate, HrGateWaiter *waiter, const gint *closed,
 void hr_gate_give (HrGate *gate, guint64 amount);
 /* without asking: counted, over the capacity if need be */
 void hr_gate_take (HrGate *gate, guint64 amount);
+/* if it fits and nobody waits */
+gboolean hr_gate_try_take (HrGate *gate, guint64 amount);
+/* how much is not taken */
+guint64 hr_gate_get_room (HrGate *gate);
 /* what is forced may have changed; cheap when nobody waits */
 void hr_gate_pump (HrGate *gate);
 void hr_gate_set_capacity (HrGate *gate, guint64 capacity);

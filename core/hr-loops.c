@@ -216,6 +216,24 @@ source_loop (HrWorker *worker)
   }
 }
 
+/* The bytes of a step count until it has been taken, or two would be there that nobody counts: the
+ * one that is being written out, and the next. FALSE: the end. */
+static gboolean
+take_one (HrWorker *worker, HrBuffer *buffer, gint64 step)
+{
+  HrRun *run = worker->run;
+  guint64 bytes = hr_sink_hold (buffer);
+  gboolean within = hr_tell_taken (run, buffer);
+
+  if (!within || (buffer->flags & HR_BUFFER_HOLE))
+    hr_buffer_unref (buffer);
+  else
+    within = hr_work_consume (worker, buffer);
+  if (bytes > 0)
+    hr_sink_deliver (run, step, bytes);
+  return within;
+}
+
 static void
 sink_loop (HrWorker *worker)
 {
@@ -238,12 +256,13 @@ sink_loop (HrWorker *worker)
     for (guint i = 0; i < n; i++) {
       /* what is left when the run is stopped, or could not be taken, is not done: who goes on from
        * a checkpoint begins with it */
-      within = within && !hr_run_is_closed (run) && hr_tell_taken (run, items[i]);
-      if (!within || (items[i]->flags & HR_BUFFER_HOLE))
-        hr_buffer_unref (items[i]);
+      within = within && !hr_run_is_closed (run);
+      if (within)
+        within = take_one (worker, items[i], run->step - n + i);
       else
-        within = hr_work_consume (worker, items[i]);
+        hr_buffer_unref (items[i]);
     }
+    hr_sink_deliver (run, run->step - 1, 0);
     hr_link_settle (link, n);
     mark = hr_now ();
     count_work (worker, mark - begin);

@@ -1,4 +1,5 @@
 /* hr-out.c: what an element's function may use while it is called */
+#include "hr-pool.h"
 #include "hr-watchdog.h"
 #include <poll.h>
 
@@ -191,11 +192,18 @@ give_back (gpointer owner, gint64 number G_GNUC_UNUSED, guint64 bytes)
   hr_gate_give (owner, bytes);
 }
 
-HrReservation *
-hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes)
+/* A recycled block that has more memory than was asked for pays for all of it, or gives it back. */
+void
+hr_reserve_granted (HrGate *gate, HrMemory *memory, gint64 sample)
 {
-  return hr_reservation_new (hr_gate_ref (gate), sample, bytes, give_back,
-                             (void (*) (gpointer))hr_gate_unref);
+  gsize excess = hr_pool_get_excess (memory);
+
+  if (excess > 0 && !hr_gate_try_take (gate, excess)) {
+    hr_pool_drop_excess (memory);
+    excess = 0;
+  }
+  memory->reservation = hr_reservation_new (hr_gate_ref (gate), sample, memory->size + excess,
+                                            give_back, (void (*) (gpointer))hr_gate_unref);
 }
 
 /* Nothing that others need may be held while waiting: not the results so far, not a processor. */
@@ -253,7 +261,7 @@ hr_out_alloc (HrOut *out, const char *field, gsize size, GError **error)
   if (memory == NULL)
     hr_gate_give (gate, size);
   else
-    memory->reservation = hr_reserve_granted (gate, sample, size);
+    hr_reserve_granted (gate, memory, sample);
   return memory;
 }
 

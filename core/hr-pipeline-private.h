@@ -321,8 +321,13 @@ void hr_pipeline_end_pulling (HrPipeline *pipeline);
 
 /* hr-sink.c: shared by the sink's thread, pull and serial mode */
 void hr_sink_ask (HrRun *run);
-/* the steps asked for have come; counts them, gives their bytes back */
+/* the steps asked for have come: counts them */
 void hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now);
+/* The bytes that were asked for in the names of its samples are the sink's now, until it gives them
+ * back with hr_sink_deliver(), whatever happens to the memory that they pay for. */
+guint64 hr_sink_hold (HrBuffer *buffer);
+/* step @step, and all before it, are out of the sink's hands: the next one is in hand */
+void hr_sink_deliver (HrRun *run, gint64 step, guint64 bytes);
 /* the trainer has done with them */
 void hr_sink_done (HrRun *run, gint64 now);
 void hr_sink_leave (HrRun *run);
@@ -350,5 +355,5 @@ void hr_pipeline_get_transfers (HrPipeline *pipeline, gint64 *copied, gint64 *wa
 void hr_pipeline_settings_changed (HrPipeline *pipeline);
 /* nanoseconds of the process since start() */
 gint64 hr_pipeline_get_cpu_time (HrPipeline *pipeline);
-/* a reservation of bytes that the gate has granted */
-HrReservation *hr_reserve_granted (HrGate *gate, gint64 sample, guint64 bytes);
+/* the gate has granted the bytes of @memory */
+void hr_reserve_granted (HrGate *gate, HrMemory *memory, gint64 sample);

@@ -1,7 +1,9 @@
 /* hr-pool.c: an allocator that recycles blocks, so that they are written while warm */
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "hr-error.h"
-#include "hr-memory.h"
+#include "hr-pool.h"
 #include "hr-size-class.h"
 #include "hr-sync.h"
 
@@ -28,6 +30,8 @@ typedef struct {
   guint n_idle;
   Idle *classes[HR_N_SIZE_CLASSES];
   Idle *newest, *oldest;
+  void (*make_room) (gpointer data);
+  gpointer data;
 } Pool;
 
 static void
@@ -99,6 +103,8 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
     memory->handle = to_handle (idle->class, MAX (idle->touched, size));
     return TRUE;
   }
+  if (pool->make_room != NULL)
+    pool->make_room (pool->data);
   memory->data = capacity > 0 ? aligned_alloc (ALIGNMENT, capacity) : NULL;
   if (memory->data == NULL) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_NO_MEMORY,
@@ -110,34 +116,96 @@ pool_alloc (HrAllocator *allocator, HrMemory *memory, gsize size, GError **error
   return TRUE;
 }
 
-static void
-pool_free (HrAllocator *allocator, HrMemory *memory)
+/* with the lock. The oldest go, of whatever class: when the sizes in use change, the pool follows.
+ */
+static Idle *
+remove_surplus (Pool *pool, gsize max_idle, guint few)
 {
-  Pool *pool = (Pool *)allocator;
-  Idle *idle = (Idle *)memory->data;
   Idle *surplus = NULL;
 
-  idle->capacity = memory->capacity;
-  idle->class = memory->handle % HR_N_SIZE_CLASSES;
-  idle->touched = memory->handle / HR_N_SIZE_CLASSES;
-  hr_mutex_lock (&pool->lock);
-  idle_add (pool, idle);
-  /* the oldest go, of whatever class: when the sizes in use change, the pool follows. A few that
-   * are larger than the bound stay: to fault them in again would cost more than all else. */
-  while (pool->idle > pool->max_idle && (pool->n_idle > FEW || pool->max_idle == 0)) {
+  while (pool->idle > max_idle && pool->n_idle > few) {
     Idle *oldest = pool->oldest;
 
     idle_remove (pool, oldest);
     oldest->next = surplus;
     surplus = oldest;
   }
-  hr_mutex_unlock (&pool->lock);
+  return surplus;
+}
+
+static void
+free_surplus (Idle *surplus)
+{
   while (surplus != NULL) {
     Idle *next = surplus->next;
 
     free (surplus);
     surplus = next;
   }
+}
+
+static void
+pool_free (HrAllocator *allocator, HrMemory *memory)
+{
+  Pool *pool = (Pool *)allocator;
+  Idle *idle = (Idle *)memory->data;
+  Idle *surplus;
+
+  idle->capacity = memory->capacity;
+  idle->class = memory->handle % HR_N_SIZE_CLASSES;
+  idle->touched = memory->handle / HR_N_SIZE_CLASSES;
+  hr_mutex_lock (&pool->lock);
+  idle_add (pool, idle);
+  /* a few that are larger than the bound stay: to fault them in again would cost more than all
+   * else */
+  surplus = remove_surplus (pool, pool->max_idle, pool->max_idle > 0 ? FEW : 0);
+  hr_mutex_unlock (&pool->lock);
+  free_surplus (surplus);
+}
+
+void
+hr_pool_set_make_room (HrAllocator *allocator, void (*make_room) (gpointer data), gpointer data)
+{
+  Pool *pool = (Pool *)allocator;
+
+  pool->make_room = make_room;
+  pool->data = data;
+}
+
+gsize
+hr_pool_trim (HrAllocator *allocator, gsize max_idle)
+{
+  Pool *pool = (Pool *)allocator;
+  Idle *surplus;
+  gsize idle;
+
+  hr_mutex_lock (&pool->lock);
+  surplus = remove_surplus (pool, max_idle, 0);
+  idle = pool->idle;
+  hr_mutex_unlock (&pool->lock);
+  free_surplus (surplus);
+  return idle;
+}
+
+gsize
+hr_pool_get_excess (const HrMemory *memory)
+{
+  return memory->allocator != NULL && memory->allocator->alloc == pool_alloc
+             ? memory->handle / HR_N_SIZE_CLASSES - memory->size
+             : 0;
+}
+
+void
+hr_pool_drop_excess (HrMemory *memory)
+{
+  gsize page = (gsize)sysconf (_SC_PAGESIZE), touched = memory->handle / HR_N_SIZE_CLASSES;
+  guintptr data = (guintptr)memory->data;
+  guintptr begin = (data + memory->size + page - 1) / page * page,
+           end = (data + touched) / page * page;
+
+  if (begin >= end || madvise ((void *)begin, end - begin, MADV_DONTNEED) != 0)
+    return;
+  memory->handle = to_handle (memory->handle % HR_N_SIZE_CLASSES, begin - data);
 }
 
 static void

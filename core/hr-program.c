@@ -22,6 +22,8 @@ pull_from_link (HrRun *run, gint64 until)
       return NULL;
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);
+    /* the program may keep it as long as it likes, and ask another sink first: not counted */
+    hr_sink_deliver (run, run->step - 1, hr_sink_hold (buffer));
     hr_link_settle (link, 1);
     if (!hr_tell_taken (run, buffer)) {
       hr_buffer_unref (buffer);

@@ -20,11 +20,17 @@ hr_reservation_ref (HrReservation *reservation)
   return reservation;
 }
 
+guint64
+hr_reservation_take (HrReservation *reservation)
+{
+  /* a sink that delivers and a last owner may both come here */
+  return __atomic_exchange_n (&reservation->bytes, 0, __ATOMIC_ACQ_REL);
+}
+
 void
 hr_reservation_release (HrReservation *reservation)
 {
-  /* a sink that delivers and a last owner may both come here */
-  guint64 bytes = __atomic_exchange_n (&reservation->bytes, 0, __ATOMIC_ACQ_REL);
+  guint64 bytes = hr_reservation_take (reservation);
 
   if (bytes > 0)
     reservation->give_back (reservation->owner, reservation->number, bytes);

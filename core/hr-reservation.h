@@ -30,6 +30,8 @@ HrReservation *hr_reservation_new (gpointer owner, gint64 number, guint64 bytes,
 HrReservation *hr_reservation_ref (HrReservation *reservation);
 /* NULL is nothing */
 void hr_reservation_unref (HrReservation *reservation);
+/* whoever asks has the bytes now, and gives them back; the object stays and holds 0 */
+guint64 hr_reservation_take (HrReservation *reservation);
 /* gives the bytes back now; the object stays and holds 0 */
 void hr_reservation_release (HrReservation *reservation);
 

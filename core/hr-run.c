@@ -2,6 +2,7 @@
 #include "hr-async.h"
 #include "hr-log.h"
 #include "hr-packer.h"
+#include "hr-pool.h"
 #include "hr-tell.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -10,6 +11,21 @@ _Thread_local HrWorker *hr_worker_self;
 
 /* free blocks kept warm for the next samples, per element that allocates */
 #define POOL_IDLE (256u << 20)
+
+/* What lies idle in pools is memory, too: with what is in use it stays within the budget. Nearest
+ * to the sinks blocks are largest, and the last that are given up. */
+static void
+make_room (gpointer data)
+{
+  HrPipeline *pipeline = data;
+  guint64 room = hr_gate_get_room (pipeline->memory);
+
+  for (guint i = 0; i < pipeline->order->len; i++) {
+    HrElement *element = pipeline->order->pdata[i];
+
+    room -= MIN (room, hr_pool_trim (element->run->pool, room));
+  }
+}
 
 HrRun *
 hr_run_new (HrPipeline *pipeline, HrElement *element)
@@ -22,6 +38,7 @@ hr_run_new (HrPipeline *pipeline, HrElement *element)
   run->self = element->self;
   run->shared = g_malloc0 (MAX (run->def->shared_size, 1));
   run->pool = hr_allocator_pool_new (POOL_IDLE);
+  hr_pool_set_make_room (run->pool, make_room, pipeline);
   run->threads = g_array_new (FALSE, FALSE, sizeof (pthread_t));
   run->bell.fd = run->closed_fd = -1;
   run->cold_start = -1;

@@ -295,6 +295,7 @@ next (HrElement *sink)
   if (buffer == NULL)
     return NULL;
   hr_sink_take (run, &buffer, 1, hr_now ());
+  hr_sink_deliver (run, run->step - 1, hr_sink_hold (buffer)); /* nothing else goes on meanwhile */
   if (!hr_tell_taken (run, buffer))
     g_clear_pointer (&buffer, hr_buffer_unref);
   return buffer;

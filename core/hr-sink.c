@@ -8,29 +8,28 @@ hr_sink_ask (HrRun *run)
   hr_steps_ask (run->pipeline->steps, run->sink, run->step);
 }
 
-/* bytes that were asked for in the sample's name are free for look-ahead again, whatever the
- * trainer does with it */
-static void
-release_tensor (HrTensor *tensor)
+static guint64
+take_tensor (HrTensor *tensor)
 {
   HrMemory *memory = hr_tensor_get_memory (tensor);
 
-  if (memory->reservation != NULL)
-    hr_reservation_release (memory->reservation);
+  return memory->reservation != NULL ? hr_reservation_take (memory->reservation) : 0;
 }
 
 /* @own: nobody else has the buffer that it is a member of; behind a tee several sinks do this at
  * once */
-static void
-release (HrBuffer *buffer, gboolean own)
+static guint64
+take_bytes (HrBuffer *buffer, gboolean own)
 {
+  guint64 bytes = 0;
+
   own = own && hr_buffer_is_writable (buffer);
   for (guint i = 0; i < hr_buffer_get_n_fields (buffer); i++) {
     HrFieldType type;
     const char *name = hr_buffer_get_field (buffer, i, &type);
 
     if (type == HR_FIELD_TENSOR) {
-      release_tensor (hr_buffer_get_tensor (buffer, name));
+      bytes += take_tensor (hr_buffer_get_tensor (buffer, name));
     } else if (type == HR_FIELD_LIST) {
       HrList *list = hr_buffer_get_list (buffer, name);
 
@@ -38,14 +37,33 @@ release (HrBuffer *buffer, gboolean own)
         HrTensor *tensor = hr_list_get_tensor (list, k);
 
         if (tensor != NULL)
-          release_tensor (tensor);
+          bytes += take_tensor (tensor);
       }
     }
   }
   if (buffer->reservation != NULL && own)
     g_clear_pointer (&buffer->reservation, hr_reservation_unref); /* of the block it was cut from */
   for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
-    release (hr_buffer_get_member (buffer, i), own);
+    bytes += take_bytes (hr_buffer_get_member (buffer, i), own);
+  return bytes;
+}
+
+guint64
+hr_sink_hold (HrBuffer *buffer)
+{
+  return hr_wrong (HR_WRONG_HELD_COUNTS) ? 0 : take_bytes (buffer, TRUE);
+}
+
+void
+hr_sink_deliver (HrRun *run, gint64 step, guint64 bytes)
+{
+  HrPipeline *pipeline = run->pipeline;
+
+  /* before the next step is in hand, or the bytes of both would be out at once */
+  if (bytes > 0)
+    hr_gate_give (pipeline->memory, bytes);
+  if (hr_steps_deliver (pipeline->steps, run->sink, step))
+    hr_gate_pump (pipeline->memory);
 }
 
 static void
@@ -81,19 +99,12 @@ keep_lost_batches (HrBuffer **buffers, guint n)
 void
 hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 {
-  HrPipeline *pipeline = run->pipeline;
-
   keep_lost_batches (buffers, n);
   if (run->cold_start < 0)
     __atomic_store_n (&run->cold_start, now - run->asked_at,
                       __ATOMIC_RELAXED); /* the first step has a time of its own */
   else
     hr_counter_add (&run->wait_time, now - run->asked_at);
-  /* before the next step is in hand, or the bytes of both would be out at once */
-  for (guint i = 0; i < n && !hr_wrong (HR_WRONG_HELD_COUNTS); i++)
-    release (buffers[i], TRUE);
-  if (hr_steps_deliver (pipeline->steps, run->sink, run->step + n - 1))
-    hr_gate_pump (pipeline->memory);
   hr_counter_add (&run->step, n);
   if (!hr_position_behind (run, buffers[n - 1], &run->taken))
     run->taken.epoch = -1;

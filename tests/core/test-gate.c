@@ -376,11 +376,34 @@ test_threads (void)
   hr_gate_unref (shared.gate);
 }
 
+/* what may be taken without waiting stands behind those who wait */
+static void
+test_try_take (void)
+{
+  HrGate *gate = hr_gate_new (10, NULL, NULL);
+  HrGateWaiter a = ask (0, 6);
+
+  g_assert_true (hr_gate_try_take (gate, 5));
+  g_assert_cmpuint (hr_gate_get_room (gate), ==, 5);
+  g_assert_false (hr_gate_try_take (gate, 6));
+  g_assert_false (hr_gate_request (gate, &a));
+  g_assert_false (hr_gate_try_take (gate, 1));
+  g_assert_false (hr_gate_cancel (gate, &a));
+  g_assert_true (hr_gate_try_take (gate, 5));
+  hr_gate_take (gate, 3);
+  g_assert_cmpuint (hr_gate_get_room (gate), ==, 0);
+  g_assert_false (hr_gate_try_take (gate, 1));
+  hr_gate_give (gate, 13);
+  g_assert_cmpuint (hr_gate_get_room (gate), ==, 10);
+  hr_gate_unref (gate);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/gate/capacity", test_capacity);
+  g_test_add_func ("/gate/try-take", test_try_take);
   g_test_add_func ("/gate/order", test_order);
   g_test_add_func ("/gate/costs", test_costs);
   g_test_add_func ("/gate/forced", test_forced);

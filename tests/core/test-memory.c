@@ -1,7 +1,7 @@
 /* blocks, views, allocators, pools and reservations: who owns what, and that it all goes back */
 #include <string.h>
 #include "hr-error.h"
-#include "hr-memory.h"
+#include "hr-pool.h"
 #include "hr-reservation.h"
 
 static void
@@ -297,6 +297,55 @@ test_pool_bound (void)
   g_assert_cmpuint (count_kept (10 * 1100000, 1100001, 10), ==, 9);
 }
 
+/* what is idle can be given up, and what a recycled block has too much of is known */
+static void
+test_pool_trim (void)
+{
+  g_autoptr (HrAllocator) pool = hr_allocator_pool_new (64u << 20);
+  HrMemory *a = hr_memory_new_from_allocator (pool, 7u << 20, NULL);
+  HrMemory *b = hr_memory_new_from_allocator (pool, 7u << 20, NULL);
+  g_autoptr (HrMemory) heap = hr_memory_new (5000);
+
+  g_assert_cmpuint (hr_pool_get_excess (a), ==, 0);
+  g_assert_cmpuint (hr_pool_get_excess (heap), ==, 0);
+  memset (a->data, 7, 7u << 20);
+  hr_memory_unref (b);
+  hr_memory_unref (a);
+  g_assert_cmpuint (hr_pool_trim (pool, 20u << 20), ==, 14u << 20);
+  g_assert_cmpuint (hr_pool_trim (pool, 13u << 20), ==, 7u << 20); /* b was idle for longer */
+  a = hr_memory_new_from_allocator (pool, 2100000, NULL);
+  g_assert_cmpint (a->data[2099999], ==, 7);
+  g_assert_cmpuint (hr_pool_get_excess (a), ==, (7u << 20) - 2100000);
+  hr_pool_drop_excess (a);
+  g_assert_cmpuint (hr_pool_get_excess (a), <, 65536); /* the rest of a page */
+  g_assert_cmpint (a->data[2099999], ==, 7);
+  g_assert_cmpint (a->data[(7u << 20) - 70000], ==, 0); /* was given back: comes as zeros */
+  hr_memory_unref (a);
+  g_assert_cmpuint (hr_pool_trim (pool, G_MAXSIZE), <, 2100000 + 65536);
+  g_assert_cmpuint (hr_pool_trim (pool, 0), ==, 0);
+}
+
+static void
+count_call (gpointer data)
+{
+  ++*(guint *)data;
+}
+
+/* room is asked for when a block is new, not when one is recycled */
+static void
+test_pool_make_room (void)
+{
+  g_autoptr (HrAllocator) pool = hr_allocator_pool_new (1 << 20);
+  guint calls = 0;
+
+  hr_pool_set_make_room (pool, count_call, &calls);
+  for (guint i = 0; i < 3; i++)
+    hr_memory_unref (hr_memory_new_from_allocator (pool, 5000, NULL));
+  g_assert_cmpuint (calls, ==, 1);
+  hr_memory_unref (hr_memory_new_from_allocator (pool, 500000, NULL));
+  g_assert_cmpuint (calls, ==, 2);
+}
+
 static gpointer
 hammer_pool (gpointer data)
 {
@@ -452,6 +501,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pool/near-size", test_pool_near_size);
   g_test_add_func ("/pool/large", test_pool_large);
   g_test_add_func ("/pool/bound", test_pool_bound);
+  g_test_add_func ("/pool/trim", test_pool_trim);
+  g_test_add_func ("/pool/make-room", test_pool_make_room);
   g_test_add_func ("/pool/threads", test_pool_threads);
   g_test_add_func ("/pool/outlived", test_pool_outlived);
   g_test_add_func ("/reservation/shared", test_reservation);
