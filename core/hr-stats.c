@@ -67,12 +67,27 @@ hr_run_sum (HrRun *run, HrWorker *sum)
   hr_mutex_unlock (&run->lock);
 }
 
+/* who feeds it */
+static void
+add_inputs (JsonBuilder *builder, const HrElement *element)
+{
+  json_builder_set_member_name (builder, "inputs");
+  json_builder_begin_array (builder);
+  for (guint i = 0; i < element->inputs->len; i++) {
+    const HrLink *link = element->inputs->pdata[i];
+
+    json_builder_add_string_value (builder, hr_element_get_name (link->from));
+  }
+  json_builder_end_array (builder);
+}
+
 /* the queue in front of it; of several, the fullest */
 static void
 add_queue (JsonBuilder *builder, const HrElement *element)
 {
   double mean = 0;
-  guint max = 0;
+  guint max = 0, now = 0;
+  guint64 room = 0;
   gsize bytes = 0;
 
   for (guint i = 0; i < element->inputs->len; i++) {
@@ -82,6 +97,8 @@ add_queue (JsonBuilder *builder, const HrElement *element)
     mean = MAX (mean, link->count_n > 0 ? (double)link->count_sum / link->count_n : 0);
     max = MAX (max, link->max_count);
     bytes = MAX (bytes, link->peak_bytes);
+    now = MAX (now, link->count);
+    room = MAX (room, link->max_items);
     hr_mutex_unlock (&link->lock);
   }
   json_builder_set_member_name (builder, "queue");
@@ -89,6 +106,8 @@ add_queue (JsonBuilder *builder, const HrElement *element)
   add_double (builder, "mean", mean);
   add_int (builder, "max", max);
   add_int (builder, "bytes", (gint64)bytes);
+  add_int (builder, "now", now);
+  add_int (builder, "room", (gint64)room);
   json_builder_end_object (builder);
 }
 
@@ -129,6 +148,7 @@ add_element (JsonBuilder *builder, HrElement *element)
   json_builder_begin_object (builder);
   add_string (builder, "name", hr_element_get_name (element));
   add_string (builder, "factory", element->def->name);
+  add_inputs (builder, element);
   if (run != NULL) {
     hr_run_sum (run, &sum);
     add_int (builder, "workers", hr_run_get_n_workers (run));

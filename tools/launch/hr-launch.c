@@ -6,6 +6,9 @@
 #include <string.h>
 #include "headrace.h"
 #include "checkpoint.h"
+#ifdef HR_DASHBOARD
+#include "dashboard.h"
+#endif
 #include "report.h"
 #include "text.h"
 #include "watch.h"
@@ -21,6 +24,7 @@ static struct {
   Stats stats;
   LaunchProgress progress;
   char *dot;
+  char *dashboard;
   gboolean serial;
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
@@ -96,6 +100,10 @@ static GOptionEntry entries[] = {
     "HOW" },
   { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
     "FILE" },
+  { "dashboard", 0, 0, G_OPTION_ARG_STRING, &options.dashboard,
+    "A page in the browser, and /metrics for Prometheus: 127.0.0.1:8707 (default); a host that can "
+    "be reached from elsewhere needs HR_DASHBOARD_TOKEN",
+    "HOST:PORT" },
   { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
     "End after N samples, of all ranks together", "N" },
   { "steps", 0, 0, G_OPTION_ARG_STRING, &options.steps, "End after N steps", "N" },
@@ -149,7 +157,7 @@ static GOptionEntry entries[] = {
   { NULL }
 };
 
-/* --stats and --progress may stand alone, and must not take the pipeline for their value, as
+/* --stats, --progress … may stand alone, and must not take the pipeline for their value, as
  * GOption's optional arguments do. */
 static void
 complete_options (int argc, char **argv)
@@ -161,6 +169,8 @@ complete_options (int argc, char **argv)
       argv[i] = "--progress=auto";
     else if (strcmp (argv[i], "--resume") == 0)
       argv[i] = "--resume=exact";
+    else if (strcmp (argv[i], "--dashboard") == 0)
+      argv[i] = "--dashboard=";
   }
 }
 
@@ -311,6 +321,48 @@ report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
     printf (options.stats == STATS_JSON ? "%s\n" : "%s", text);
 }
 
+#ifdef HR_DASHBOARD
+static void
+note (const char *kind, const char *text, gpointer data)
+{
+  dashboard_note (data, kind, text);
+}
+
+static gboolean
+open_dashboard (HrPipeline *pipeline, LaunchWatch *watch, Dashboard **dashboard, GError **error)
+{
+  *dashboard = NULL;
+  if (options.dashboard == NULL)
+    return TRUE;
+  *dashboard = dashboard_new (pipeline, options.dashboard, g_getenv ("HR_DASHBOARD_TOKEN"), error);
+  if (*dashboard == NULL)
+    return FALSE;
+  launch_watch_set_note (watch, note, *dashboard);
+  if (!options.quiet)
+    fprintf (stderr, "dashboard: %s\n", dashboard_get_uri (*dashboard));
+  return TRUE;
+}
+#else
+typedef struct _Dashboard Dashboard;
+
+static gboolean
+open_dashboard (HrPipeline *pipeline G_GNUC_UNUSED, LaunchWatch *watch G_GNUC_UNUSED,
+                Dashboard **dashboard, GError **error)
+{
+  *dashboard = NULL;
+  if (options.dashboard != NULL)
+    g_set_error_literal (
+        error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
+        "--dashboard: built without libsoup 3; install libsoup-3.0-dev and build again");
+  return options.dashboard == NULL;
+}
+
+static void
+dashboard_free (Dashboard *dashboard G_GNUC_UNUSED)
+{
+}
+#endif
+
 static int
 run (HrPipeline *pipeline)
 {
@@ -318,6 +370,7 @@ run (HrPipeline *pipeline)
   g_autoptr (GError) error = NULL;
   guint64 limit = options.limit != NULL ? g_ascii_strtoull (options.limit, NULL, 10) : 0;
   LaunchWatch *watch;
+  Dashboard *dashboard;
   gboolean pulled, started;
   int signal_number;
 
@@ -330,7 +383,8 @@ run (HrPipeline *pipeline)
                             limit, options.verbose, options.checkpoint, &error);
   if (watch == NULL)
     return fail (error->message);
-  started = hr_pipeline_start (pipeline, &error);
+  started =
+      open_dashboard (pipeline, watch, &dashboard, &error) && hr_pipeline_start (pipeline, &error);
   if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
   if (started && (options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
@@ -341,6 +395,7 @@ run (HrPipeline *pipeline)
     hr_pipeline_wait (pipeline, NULL);
   }
   signal_number = launch_watch_end (watch);
+  g_clear_pointer (&dashboard, dashboard_free);
   if (started && options.checkpoint != NULL)
     launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
 

@@ -29,6 +29,8 @@ struct _LaunchWatch {
   gint done;
   guint n_skipped;
   gboolean bar_shown;
+  LaunchNote note;
+  gpointer note_data;
 };
 
 static sigset_t
@@ -121,15 +123,34 @@ keep_checkpoint (LaunchWatch *watch, const char *text)
   fprintf (stderr, "warning: %s\n", error->message);
 }
 
-/* with the kind under which the last line counts it */
+/* under which the last line counts it */
+static const char *
+kind_of (const GError *error)
+{
+  return error->domain == HR_DATA_ERROR ? hr_data_error_kind (error->code)
+                                        : hr_data_error_kind (HR_DATA_ERROR_OTHER);
+}
+
 static void
 tell_sample (LaunchWatch *watch, const char *fate, const GError *error)
 {
-  const char *kind = error->domain == HR_DATA_ERROR ? hr_data_error_kind (error->code)
-                                                    : hr_data_error_kind (HR_DATA_ERROR_OTHER);
-
   clear_bar (watch);
-  fprintf (stderr, "%s (%s): %s\n", fate, kind, error->message);
+  fprintf (stderr, "%s (%s): %s\n", fate, kind_of (error), error->message);
+}
+
+static void
+note_message (LaunchWatch *watch, const HrMessage *message)
+{
+  if (watch->note == NULL)
+    return;
+  if (message->type == HR_MESSAGE_STALL)
+    watch->note ("stall", message->text, watch->note_data);
+  else if (message->type == HR_MESSAGE_WARNING && message->error != NULL)
+    watch->note ("warning", message->error->message, watch->note_data);
+  else if (message->type == HR_MESSAGE_ERROR && message->error != NULL)
+    watch->note ("error", message->error->message, watch->note_data);
+  else if (message->type == HR_MESSAGE_SKIPPED && message->error != NULL)
+    watch->note (kind_of (message->error), message->error->message, watch->note_data);
 }
 
 static void
@@ -194,6 +215,7 @@ watch_messages (gpointer data)
     message =
         hr_pipeline_pop_message (watch->pipeline, ending ? 0 : CLAMP (next - now, 0, BAR_INTERVAL));
     if (message != NULL) {
+      note_message (watch, message);
       show_message (watch, message);
       done = message->type == HR_MESSAGE_DONE;
     } else {
@@ -250,6 +272,13 @@ launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, 
   if (watch->signal_thread == NULL)
     g_clear_pointer (&watch, watch_free);
   return watch;
+}
+
+void
+launch_watch_set_note (LaunchWatch *watch, LaunchNote note, gpointer data)
+{
+  watch->note = note;
+  watch->note_data = data;
 }
 
 gboolean

@@ -17,6 +17,10 @@ void launch_block_signals (void);
  * thread or descriptor left for it */
 LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
                                gboolean verbose, const char *checkpoint, GError **error);
+/* whom it also tells of each sample that is skipped, each warning and each stall; before
+ * launch_watch_started() */
+typedef void (*LaunchNote) (const char *kind, const char *text, gpointer data);
+void launch_watch_set_note (LaunchWatch *watch, LaunchNote note, gpointer data);
 /* hr_pipeline_start() has returned TRUE */
 gboolean launch_watch_started (LaunchWatch *watch, GError **error);
 /* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */
