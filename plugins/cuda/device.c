@@ -99,7 +99,8 @@ hr_cuda_memory_set_upload (HrMemory *memory, HrCudaUpload *upload)
   block_of (memory)->upload = hr_cuda_upload_ref (upload);
 }
 
-/* gives the bytes back, once nobody can be at them any more */
+/* Gives the bytes back, once nobody can be at them any more. That waits: it happens when blocks
+ * must grow, when there is no memory, and at the end. */
 static void
 block_free (HrCudaDevice *device, Block *block)
 {
@@ -107,6 +108,7 @@ block_free (HrCudaDevice *device, Block *block)
     device->cudart->EventSynchronize (block->pending->pdata[i]);
     hr_cuda_device_put_event (device, block->pending->pdata[i], FALSE);
   }
+  device->cudart->StreamSynchronize (device->stream); /* where it was written */
   if (device->cudart->Free (block->address) != HR_CUDA_SUCCESS)
     device->cudart->GetLastError ();
   g_ptr_array_unref (block->pending);
