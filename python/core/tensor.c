@@ -1,5 +1,10 @@
 /* tensor.c: a tensor of a batch: DLPack for torch, the buffer protocol for numpy; both without a
- * copy, each with a reference of its own */
+ * copy, each with a reference of its own
+ *
+ * A tensor on a GPU has DLPack alone. Its stream is told as the array API standard says,
+ * https://data-apis.org/array-api/latest/API_specification/generated/array_api.array.__dlpack__.html:
+ * what the consumer puts into it from then on finds the batch there. Once the consumer has let the
+ * tensor go, its bytes are used again behind all that is in that stream. */
 #include "dlpack.h"
 #include "py.h"
 
@@ -71,13 +76,23 @@ repr (PyObject *object)
 
 /* ---- DLPack ---- */
 
+static HrDevice
+device_of (const HrTensor *tensor)
+{
+  HrDevice device;
+
+  hr_memory_get_device (hr_tensor_get_memory (tensor), &device);
+  return device;
+}
+
 static void
 fill (DLPackTensor *into, HrTensor *tensor)
 {
   HrDType dtype = hr_tensor_get_dtype (tensor);
+  HrDevice device = device_of (tensor);
 
-  *into = (DLPackTensor){ .data = hr_tensor_get_data (tensor),
-                          .device = { DLPACK_CPU, 0 },
+  *into = (DLPackTensor){ .data = (gpointer)(device.address + hr_tensor_get_offset (tensor)),
+                          .device = { device.type, device.id },
                           .n_dims = (int32_t)hr_tensor_get_n_dims (tensor),
                           .dtype = { dtype.code, dtype.bits, dtype.lanes },
                           /* nobody writes there, only the structure has no const */
@@ -160,49 +175,90 @@ get_major (PyObject *version)
   return major;
 }
 
+/* FALSE: somebody wants it elsewhere */
 static gboolean
-is_cpu (PyObject *device)
+is_there (const HrTensor *tensor, PyObject *wanted)
 {
+  HrDevice device = device_of (tensor);
   int kind, id;
 
-  if (device == NULL || Py_IsNone (device))
+  if (wanted == NULL || Py_IsNone (wanted))
     return TRUE;
-  if (!PyArg_ParseTuple (device, "ii;dl_device is a pair (type, id)", &kind, &id))
+  if (!PyArg_ParseTuple (wanted, "ii;dl_device is a pair (type, id)", &kind, &id))
     return FALSE;
-  if (kind != DLPACK_CPU)
+  if (kind == device.type && (id == device.id || device.type == HR_DEVICE_CPU))
+    return TRUE;
+  if (device.type == HR_DEVICE_CPU)
     PyErr_SetString (PyExc_BufferError, "this tensor is in CPU memory; copy it with .to(device)");
-  return kind == DLPACK_CPU;
+  else
+    PyErr_Format (PyExc_BufferError,
+                  "this tensor is on device (%d, %d); copy it from there with .to(device)",
+                  device.type, device.id);
+  return FALSE;
+}
+
+/* The stream as a number: none said is the legacy default stream, -1 none at all; 0 is not allowed,
+ * because it may mean either default stream. FALSE: it is none */
+static gboolean
+read_stream (const HrTensor *tensor, PyObject *stream, guintptr *number)
+{
+  gboolean on_cpu = device_of (tensor).type == HR_DEVICE_CPU;
+  long long value = (long long)HR_STREAM_LEGACY;
+
+  *number = HR_STREAM_LEGACY;
+  if (stream == NULL || Py_IsNone (stream))
+    return TRUE;
+  if (on_cpu) {
+    PyErr_SetString (PyExc_BufferError, "a tensor in CPU memory has no stream: stream=None");
+    return FALSE;
+  }
+  value = PyLong_AsLongLong (stream);
+  if (PyErr_Occurred ())
+    return FALSE;
+  if (value == 0 || value < -1) {
+    PyErr_Format (PyExc_BufferError,
+                  "stream=%lld: 1 is the legacy default stream, 2 that of the thread, -1 none, and "
+                  "other streams are their handle",
+                  value);
+    return FALSE;
+  }
+  *number = value == -1 ? HR_STREAM_NONE : (guintptr)value;
+  return TRUE;
 }
 
 static PyObject *
 dlpack (PyObject *object, PyObject *args, PyObject *keywords)
 {
   static char *names[] = { "stream", "max_version", "dl_device", "copy", NULL };
+  HrTensor *tensor = ((Tensor *)object)->tensor;
   PyObject *stream = NULL, *version = NULL, *device = NULL, *copy = NULL;
+  GError *error = NULL;
+  guintptr number;
+  gboolean lent;
   long major;
 
   if (!PyArg_ParseTupleAndKeywords (args, keywords, "|$OOOO:__dlpack__", names, &stream, &version,
-                                    &device, &copy))
+                                    &device, &copy)
+      || !read_stream (tensor, stream, &number))
     return NULL;
-  if (stream != NULL && !Py_IsNone (stream)) {
-    PyErr_SetString (PyExc_BufferError, "a tensor in CPU memory has no stream: stream=None");
-    return NULL;
-  }
   if (copy != NULL && PyObject_IsTrue (copy) == 1) {
     PyErr_SetString (PyExc_BufferError, "copy=True: clone the tensor instead");
     return NULL;
   }
   major = get_major (version);
-  if (PyErr_Occurred () || !is_cpu (device))
+  if (PyErr_Occurred () || !is_there (tensor, device))
     return NULL;
-  return major >= 1 ? make_versioned (((Tensor *)object)->tensor)
-                    : make_managed (((Tensor *)object)->tensor);
+  Py_BEGIN_ALLOW_THREADS lent = hr_memory_lend (hr_tensor_get_memory (tensor), number, &error);
+  Py_END_ALLOW_THREADS if (!lent) return py_raise (error);
+  return major >= 1 ? make_versioned (tensor) : make_managed (tensor);
 }
 
 static PyObject *
-dlpack_device (PyObject *object G_GNUC_UNUSED, PyObject *unused G_GNUC_UNUSED)
+dlpack_device (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 {
-  return Py_BuildValue ("(ii)", DLPACK_CPU, 0);
+  HrDevice device = device_of (((Tensor *)object)->tensor);
+
+  return Py_BuildValue ("(ii)", device.type, device.id);
 }
 
 /* ---- the buffer protocol ---- */
@@ -237,6 +293,12 @@ get_buffer (PyObject *object, Py_buffer *view, int flags)
   const char *format = get_format (dtype);
 
   view->obj = NULL;
+  if (device_of (tensor).type != HR_DEVICE_CPU) {
+    PyErr_SetString (PyExc_BufferError,
+                     "this tensor is on a GPU, where the buffer protocol does not reach; use "
+                     "torch.from_dlpack()");
+    return -1;
+  }
   if (format == NULL || !hr_tensor_is_contiguous (tensor)) {
     PyErr_Format (PyExc_BufferError,
                   format == NULL ? "%s has no name in the buffer protocol; use torch.from_dlpack()"
@@ -276,7 +338,9 @@ release_buffer (PyObject *object G_GNUC_UNUSED, Py_buffer *view)
 static PyMethodDef methods[] = {
   { "__dlpack__", (PyCFunction)(void *)dlpack, METH_VARARGS | METH_KEYWORDS,
     "__dlpack__(*, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
-    "A capsule that holds the memory until whoever takes it lets it go." },
+    "A capsule that holds the memory until whoever takes it lets it go. On a GPU what is put into\n"
+    "the stream from then on comes behind the copy of the batch; the bytes are used again behind\n"
+    "all that is in the stream when the capsule's tensor is let go." },
   { "__dlpack_device__", dlpack_device, METH_NOARGS,
     "__dlpack_device__()\n--\n\n(device type, device id) of DLPack." },
   { NULL, NULL, 0, NULL }

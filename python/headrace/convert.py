@@ -7,6 +7,9 @@ from typing import Any, Callable
 from ._core import Tensor
 
 
+_CPU = 1  # DLPack's number
+
+
 def _to_torch() -> Callable[[Tensor], Any]:
     return importlib.import_module("torch").from_dlpack
 
@@ -15,6 +18,9 @@ def _to_numpy() -> Callable[[Tensor], Any]:
     numpy = importlib.import_module("numpy")
 
     def convert(tensor: Tensor) -> Any:
+        if tensor.__dlpack_device__()[0] != _CPU:
+            raise TypeError("numpy has no tensors on a GPU: install torch, or use framework=\"raw\" and the tensor's"
+                            " __dlpack__()")
         if tensor.dtype == "bfloat16":
             raise TypeError("numpy has no bfloat16: set patchify dtype=float32 or float16, install torch, or use"
                             " framework=\"raw\"")
