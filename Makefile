@@ -112,6 +112,15 @@ demo: ## the ladder on a real S3 server: serial, concurrent, prefetched
 	@demo/run
 ladder: demo ## the same
 
+.PHONY: example-train
+example-train: ## train a tiny vision-language model on the demo's data, kill it, go on, compare each batch and loss; torch, 3 GB
+	@$(DEPS) build demo
+	@tools/venv demo/requirements.txt
+	@tools/venv examples/requirements.txt
+	@$(COMPILE)
+	@demo/dataset
+	@PYTHONPATH=$(CURDIR)/build/python $(HR_VENV)/bin/python3 examples/train-tiny-vlm.py prove build/demo/s3/demo/train/ build/example-train
+
 .PHONY: bench-hop
 bench-hop: ## cost of a hop and start-up time beside GStreamer
 	@$(DEPS) build bench

@@ -47,6 +47,7 @@ class Dataloader:
         return self._transform(step)
 
     def __len__(self) -> int:
+        self.loader.count_steps()
         return len(self.loader)
 
     def save_state(self) -> dict[str, Any]:

@@ -328,6 +328,7 @@ class One(WithData):
 
         once = list(dataloader())
         self.assertEqual(len(once), 2)
+        self.assertEqual(len(megatron.Dataloader(headrace.Loader(self.data.pipeline(head="scan=lines"), steps=2))), 2)
         cyclic = dataloader(cyclic=True)
         self.assertEqual([next(cyclic) for _ in range(5)], [*once, *once, once[0]])
         again = dataloader()
