@@ -98,6 +98,9 @@ class TrainerMixin:
 
     def __init__(self, *args: Any, train_dataset: Any = None, **kwargs: Any) -> None:
         loader = train_dataset if isinstance(train_dataset, Loader) else None
+        if isinstance(kwargs.get("eval_dataset"), Loader):
+            raise ValueError("eval_dataset is a headrace.Loader: the Trainer deals evaluation out to the ranks by itself,"
+                             " sample by sample; give it a dataset of torch's or Hugging Face's")
         super().__init__(*args, train_dataset=train_dataset if loader is None else None, **kwargs)
         self.loader = loader
         self._resumed = False
@@ -194,8 +197,8 @@ class TrainerMixin:
             raise ValueError(f"num_train_epochs={self.args.num_train_epochs}, but Loader(epochs={loader._options['epochs']}):"
                              " leave epochs out, the Trainer's take its place")
         loader._options["epochs"] = epochs
-        if "lengths" not in str(loader._pipeline.get(None, "scan")):
-            loader._properties["scan"] = "lines"
+        if "scan=" not in loader._text:
+            loader._properties.setdefault("scan", "lines")
         loader.load_state_dict(loader.state_dict())
         steps = loader.count_steps()
         if steps is None or steps % epochs != 0:

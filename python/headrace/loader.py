@@ -196,6 +196,9 @@ class Loader:
                             " see n_steps")
         return steps
 
+    def __bool__(self) -> bool:
+        return True  # not a matter of len(), which is not always known
+
     @property
     def n_steps(self) -> int | None:
         """Steps of the whole run from its beginning to its end, of this rank; ``None`` while that is not known."""

@@ -50,6 +50,9 @@ class Dataloader:
         self.loader.count_steps()
         return len(self.loader)
 
+    def __bool__(self) -> bool:
+        return True  # and does not start to count
+
     def save_state(self) -> dict[str, Any]:
         """Where to go on behind the last batch that ``next()`` returned."""
         return self.loader.state_dict()

@@ -193,6 +193,8 @@ class One(WithData):
                               train_dataset=headrace.Loader(pipeline(self.data, 4), epochs=1))
             with self.assertRaisesRegex(ValueError, r"but Loader\(epochs=1\)"):
                 trainer.train()
+            with self.assertRaisesRegex(ValueError, "eval_dataset is a headrace.Loader"):
+                Trainer(model=Model(), args=arguments(folder, max_steps=1), eval_dataset=headrace.Loader(pipeline(self.data, 4)))
             os.makedirs(f"{folder}/checkpoint-7")
             with self.assertRaisesRegex(FileNotFoundError, "checkpoint-7/headrace_0.json is missing"):
                 trainer.train(resume_from_checkpoint=True)

@@ -326,6 +326,7 @@ class One(WithData):
             return megatron.Dataloader(headrace.Loader(self.data.pipeline(), steps=2), transform=lambda step: step.batch.digest(),
                                        **options)
 
+        self.assertTrue(dataloader() and headrace.Loader(self.data.pipeline()))
         once = list(dataloader())
         self.assertEqual(len(once), 2)
         self.assertEqual(len(megatron.Dataloader(headrace.Loader(self.data.pipeline(head="scan=lines"), steps=2))), 2)
