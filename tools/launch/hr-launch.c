@@ -9,6 +9,7 @@
 #ifdef HR_DASHBOARD
 #include "dashboard.h"
 #endif
+#include "record.h"
 #include "report.h"
 #include "text.h"
 #include "watch.h"
@@ -24,7 +25,7 @@ static struct {
   Stats stats;
   LaunchProgress progress;
   char *dot;
-  char *dashboard;
+  char *dashboard, *record;
   gboolean serial;
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
@@ -104,6 +105,9 @@ static GOptionEntry entries[] = {
     "A page in the browser, and /metrics for Prometheus: 127.0.0.1:8707 (default); a host that can "
     "be reached from elsewhere needs HR_DASHBOARD_TOKEN",
     "HOST:PORT" },
+  { "record", 0, 0, G_OPTION_ARG_FILENAME, &options.record,
+    "Write the numbers of the run into FILE, a row a second: hr-report compares such files",
+    "FILE" },
   { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
     "End after N samples, of all ranks together", "N" },
   { "steps", 0, 0, G_OPTION_ARG_STRING, &options.steps, "End after N steps", "N" },
@@ -293,7 +297,37 @@ set_end (JsonNode *stats, const LaunchEnd *end)
 }
 
 static void
-report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
+tick (gpointer data)
+{
+  launch_record_tick (data);
+}
+
+static gboolean
+open_record (HrPipeline *pipeline, LaunchWatch *watch, LaunchRecord **record, GError **error)
+{
+  *record = NULL;
+  if (options.record == NULL)
+    return TRUE;
+  *record = launch_record_new (options.record, pipeline, error);
+  if (*record != NULL)
+    launch_watch_set_tick (watch, tick, *record);
+  return *record != NULL;
+}
+
+static void
+close_record (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
+{
+  g_autoptr (GError) error = NULL;
+
+  if (launch_record_end (record, stats, &error))
+    return;
+  fprintf (stderr, "hr-launch: %s\n", error->message);
+  if (end->exit == EXIT_OK)
+    end->exit = EXIT_FAILED;
+}
+
+static void
+report (HrPipeline *pipeline, LaunchRecord *record, LaunchEnd *end, gboolean started)
 {
   g_autofree char *json = hr_pipeline_get_stats (pipeline);
   g_autoptr (JsonNode) stats = json_from_string (json, NULL);
@@ -302,6 +336,8 @@ report (HrPipeline *pipeline, LaunchEnd *end, gboolean started)
   if (end->exit == EXIT_OK)
     end->exit = launch_exit_of (json_node_get_object (stats));
   set_end (stats, end);
+  if (record != NULL)
+    close_record (record, stats, end);
   if (started && !options.quiet) {
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
@@ -371,6 +407,7 @@ run (HrPipeline *pipeline)
   guint64 limit = options.limit != NULL ? g_ascii_strtoull (options.limit, NULL, 10) : 0;
   LaunchWatch *watch;
   Dashboard *dashboard;
+  LaunchRecord *record = NULL;
   gboolean pulled, started;
   int signal_number;
 
@@ -383,8 +420,9 @@ run (HrPipeline *pipeline)
                             limit, options.verbose, options.checkpoint, &error);
   if (watch == NULL)
     return fail (error->message);
-  started =
-      open_dashboard (pipeline, watch, &dashboard, &error) && hr_pipeline_start (pipeline, &error);
+  started = open_dashboard (pipeline, watch, &dashboard, &error)
+            && open_record (pipeline, watch, &record, &error)
+            && hr_pipeline_start (pipeline, &error);
   if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
   if (started && (options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
@@ -412,7 +450,8 @@ run (HrPipeline *pipeline)
       fprintf (stderr, "hr-launch: stopped by %s before the run began\n", end.signal);
   }
   if (started || options.stats != STATS_NONE)
-    report (pipeline, &end, started);
+    report (pipeline, record, &end, started);
+  g_clear_pointer (&record, launch_record_free);
   if (error != NULL && (options.quiet || !started))
     fprintf (stderr, "hr-launch: %s\n", error->message);
   return end.exit;

@@ -31,6 +31,8 @@ struct _LaunchWatch {
   gboolean bar_shown;
   LaunchNote note;
   gpointer note_data;
+  LaunchTick tick;
+  gpointer tick_data;
 };
 
 static sigset_t
@@ -225,6 +227,8 @@ watch_messages (gpointer data)
       if (hr_pipeline_get_state (watch->pipeline) == HR_STATE_DONE)
         g_usleep (1000);
     }
+    if (watch->tick != NULL)
+      watch->tick (watch->tick_data);
     /* without progress too: `next` is what pop waits for */
     if (!done && g_get_monotonic_time () * 1000 >= next) {
       if (watch->progress != LAUNCH_PROGRESS_NONE)
@@ -279,6 +283,13 @@ launch_watch_set_note (LaunchWatch *watch, LaunchNote note, gpointer data)
 {
   watch->note = note;
   watch->note_data = data;
+}
+
+void
+launch_watch_set_tick (LaunchWatch *watch, LaunchTick tick, gpointer data)
+{
+  watch->tick = tick;
+  watch->tick_data = data;
 }
 
 gboolean

@@ -21,6 +21,9 @@ LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, gu
  * launch_watch_started() */
 typedef void (*LaunchNote) (const char *kind, const char *text, gpointer data);
 void launch_watch_set_note (LaunchWatch *watch, LaunchNote note, gpointer data);
+/* whom it calls some times a second, and once more at the end; before launch_watch_started() */
+typedef void (*LaunchTick) (gpointer data);
+void launch_watch_set_tick (LaunchWatch *watch, LaunchTick tick, gpointer data);
 /* hr_pipeline_start() has returned TRUE */
 gboolean launch_watch_started (LaunchWatch *watch, GError **error);
 /* the pipeline has been waited for: ends the threads; returns the signal that stopped it, or 0 */
