@@ -155,7 +155,7 @@ hr_letter_to_json (const HrLetter *letter, const HrBuffer *sample, const HrObjec
   add_number (into, "epoch", sample->place >= 0 ? (gint64)sample->epoch : -1);
   add_number (into, "place", sample->place);
   add_number (into, "sample", sample->sample);
-  add_number (into, "size", object != NULL ? object->size : -1);
+  add_number (into, "size", object != NULL ? hr_object_get_bytes (object) : -1);
   add_text (into, "identity", object != NULL ? object->etag : NULL);
   add_uri (into, "root", origin != NULL ? origin->root : NULL);
   json_builder_end_object (into);

@@ -2,6 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "headrace.h"
+#include "expand.h"
 #include "file.h"
 #include "http-metrics.h"
 #include "http-wait.h"
@@ -14,11 +15,14 @@
 
 /* of a line whose length is not known so much is read first, then twice as much */
 #define FIRST_BYTES (64 * 1024)
+/* of a compressed object, at once */
+#define PART_BYTES (4 * 1024 * 1024)
 
 typedef struct {
   char *location;
   char **kind;
   guint64 read_ahead;
+  guint64 max_expansion;
   HR_S3_FIELDS
 } Deadlettersrc;
 
@@ -31,15 +35,30 @@ static const HrProp props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Deadlettersrc, read_ahead, 0, 1024, 15,
                 "Requests to S3 in flight beside the one that is waited for", .unit = "requests"),
-  HR_S3_PROPS (Deadlettersrc), HR_PROP_END
+  HR_PROP_UINT (
+      Deadlettersrc, max_expansion, 0, G_MAXINT32, 250,
+      "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
+      "small one does not fill the disk; 0: any number"),
+  HR_S3_PROPS (Deadlettersrc),
+  HR_PROP_END
 };
+
+/* a compressed object that is open */
+typedef struct {
+  HrObject object;
+  gint64 at;     /* what is in front has been read */
+  gpointer part; /* of the expander's */
+} Text;
 
 typedef struct {
   const Deadlettersrc *self;
-  GPtrArray *letters; /* NULL: not read yet */
-  guint next;         /* letter to give on */
-  guint opened;       /* … and to ask for */
-  GQueue reads;       /* Read, of letters next … opened-1; NULL: nothing is asked for ahead */
+  GPtrArray *letters;   /* NULL: not read yet */
+  guint next;           /* letter to give on */
+  guint opened;         /* … and to ask for */
+  GQueue reads;         /* Read, of letters next … opened-1; NULL: nothing is asked for ahead */
+  HrExpander *expander; /* of compressed objects */
+  GHashTable *expanded; /* the set of their URIs: kept, or being read */
+  Text *text;           /* the one that was read last */
   HrHttp *http;
   HrS3Config *config;
   HrHttpMetrics *metrics; /* shared */
@@ -58,6 +77,12 @@ static gboolean
 is_s3 (const Letter *letter)
 {
   return g_str_has_prefix (letter->uri, "s3://");
+}
+
+static gboolean
+is_compressed (const Letter *letter)
+{
+  return hr_stored_of (letter->uri) != HR_STORED_PLAIN;
 }
 
 static void
@@ -126,7 +151,7 @@ need_client (State *state, GError **error)
 static gsize
 count_wanted (const Letter *letter, gsize bytes)
 {
-  if (letter->length < 0 && letter->size >= 0)
+  if (letter->length < 0 && letter->size >= 0 && !is_compressed (letter))
     return (gsize)MIN ((gint64)bytes, letter->size - letter->byte);
   return bytes;
 }
@@ -170,7 +195,8 @@ look_ahead (State *state, GError **error)
     const Letter *letter = state->letters->pdata[state->opened];
     Read *read = NULL;
 
-    if (is_s3 (letter) && (read = read_new (state, letter, first_bytes (letter), error)) == NULL) {
+    if (is_s3 (letter) && !is_compressed (letter)
+        && (read = read_new (state, letter, first_bytes (letter), error)) == NULL) {
       put_in_front (state, letter, error);
       return FALSE;
     }
@@ -224,6 +250,130 @@ read_file (State *state, const Letter *letter, gsize bytes, gsize *size, GError 
   return memory;
 }
 
+/* ---- compressed objects: their text is read from its beginning, on to each next letter. One that
+ * is needed once more, or from further in front, is expanded into a file ---- */
+
+/* bytes of one, as it is stored */
+typedef struct {
+  Letter stored; /* about no line, but those bytes; borrows */
+  Read *read;    /* S3 */
+  HrMemory *memory;
+  gsize size;
+} Part;
+
+static void
+part_close (gpointer data, gpointer handle)
+{
+  Part *part = handle;
+
+  read_free (data, part->read);
+  hr_memory_unref (part->memory);
+  g_free (part);
+}
+
+static gpointer
+part_open (gpointer data, const HrObject *object, gint64 start, gint64 end, GError **error)
+{
+  Part *part = g_new0 (Part, 1);
+
+  part->stored = (Letter){ .uri = object->uri,
+                           .byte = start,
+                           .length = end - start,
+                           .size = object->size,
+                           .identity = object->etag };
+  if (!is_s3 (&part->stored)
+      || (part->read = read_new (data, &part->stored, (gsize)(end - start), error)) != NULL)
+    return part;
+  part_close (data, part);
+  return NULL;
+}
+
+static gssize
+part_read (gpointer data, gpointer handle, gint64 offset, guint8 *into, gsize size, GError **error)
+{
+  Part *part = handle;
+  gsize at = (gsize)(offset - part->stored.byte), n;
+
+  if (part->memory == NULL && part->read != NULL)
+    part->memory = wait_for (data, part->read, &part->size, error);
+  else if (part->memory == NULL)
+    part->memory = read_file (data, &part->stored, (gsize)part->stored.length, &part->size, error);
+  if (part->memory == NULL)
+    return -1;
+  n = at < part->size ? MIN (size, part->size - at) : 0;
+  memcpy (into, part->memory->data + at, n);
+  return (gssize)n;
+}
+
+static void
+text_close (State *state)
+{
+  Text *text = g_steal_pointer (&state->text);
+
+  if (text == NULL)
+    return;
+  if (text->part != NULL)
+    hr_expander_funcs.close (state->expander, text->part);
+  g_ref_string_release (text->object.uri);
+  g_free (text->object.etag);
+  g_free (text);
+}
+
+static gboolean
+text_open (State *state, const Letter *letter, GError **error)
+{
+  static const HrLineSourceFuncs funcs = { part_open, part_read, part_close };
+  Text *text = state->text;
+
+  if (text != NULL && text->object.uri == letter->uri && text->object.stored == letter->size
+      && g_strcmp0 (text->object.etag, letter->identity) == 0 && text->at <= letter->byte)
+    return TRUE;
+  text_close (state);
+  if (letter->size < 0) {
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
+                 "%s is compressed, and the letter does not tell its size; run over it again, or "
+                 "choose others by kind=",
+                 letter->uri);
+    return FALSE;
+  }
+  if (state->expander == NULL) {
+    state->expander = hr_expander_new (&funcs, state, PART_BYTES, state->self->max_expansion);
+    state->expanded = g_hash_table_new (NULL, NULL);
+  }
+  state->text = text = g_new0 (Text, 1);
+  text->object = (HrObject){ .uri = g_ref_string_acquire (letter->uri),
+                             .key = letter->uri,
+                             .size = -1,
+                             .etag = g_strdup (letter->identity),
+                             .stored = letter->size };
+  if (!g_hash_table_add (state->expanded, letter->uri)
+      && hr_expander_keep (state->expander, state->out, &text->object, error) < 0)
+    return FALSE;
+  text->part = hr_expander_funcs.open (state->expander, &text->object, 0, -1, error);
+  return text->part != NULL;
+}
+
+static HrMemory *
+read_text (State *state, const Letter *letter, gsize bytes, gsize *size, GError **error)
+{
+  g_autoptr (HrMemory) memory = hr_memory_new (MAX (bytes, 1));
+  gssize n = 1;
+
+  if (!text_open (state, letter, error))
+    return NULL;
+  for (*size = 0; n > 0 && *size < bytes; *size += (gsize)MAX (n, 0)) {
+    hr_out_answer (state->out);
+    n = hr_expander_funcs.read (state->expander, state->text->part, letter->byte + (gint64)*size,
+                                memory->data + *size, bytes - *size, error);
+  }
+  if (n >= 0) {
+    state->text->at = letter->byte + (gint64)*size;
+    return g_steal_pointer (&memory);
+  }
+  text_close (state);
+  return NULL;
+}
+
 /* ---- a line ---- */
 
 /* takes @first, what has been asked for ahead */
@@ -233,6 +383,8 @@ read_bytes (State *state, const Letter *letter, Read *first, gsize bytes, gsize 
 {
   HrMemory *memory;
 
+  if (is_compressed (letter))
+    return read_text (state, letter, bytes, size, error);
   if (!is_s3 (letter))
     return read_file (state, letter, bytes, size, error);
   if (first == NULL && (first = read_new (state, letter, bytes, error)) == NULL)
@@ -321,29 +473,6 @@ give (State *state, const Letter *letter, const HrMemory *text, gint64 length, g
   return TRUE;
 }
 
-static gboolean
-read_letters (State *state, GError **error)
-{
-  const Deadlettersrc *self = state->self;
-  GPtrArray *letters = letters_read (self->location, (const char *const *)self->kind, error);
-
-  for (guint i = 0; letters != NULL && i < letters->len; i++) {
-    const Letter *letter = letters->pdata[i];
-
-    if (hr_stored_of (letter->uri) == HR_STORED_PLAIN)
-      continue;
-    g_set_error (
-        error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
-        "%s is compressed: a line of it cannot be read alone; run over it again, or choose "
-        "others by kind=",
-        letter->uri);
-    put_in_front (state, letter, error);
-    g_clear_pointer (&letters, g_ptr_array_unref);
-  }
-  state->letters = letters;
-  return letters != NULL;
-}
-
 static HrFlow
 deadlettersrc_create (gconstpointer selfp, gpointer worker, HrOut *out, GError **error)
 {
@@ -356,7 +485,9 @@ deadlettersrc_create (gconstpointer selfp, gpointer worker, HrOut *out, GError *
 
   state->self = self;
   state->out = out;
-  if (state->letters == NULL && !read_letters (state, error))
+  if (state->letters == NULL)
+    state->letters = letters_read (self->location, (const char *const *)self->kind, error);
+  if (state->letters == NULL)
     return HR_FLOW_ERROR;
   if (state->next == state->letters->len)
     return HR_FLOW_END;
@@ -388,6 +519,9 @@ deadlettersrc_worker_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
 
   while (!g_queue_is_empty (&state->reads))
     read_free (state, g_queue_pop_head (&state->reads));
+  text_close (state);
+  g_clear_pointer (&state->expander, hr_expander_free);
+  g_clear_pointer (&state->expanded, g_hash_table_unref);
   g_clear_pointer (&state->http, hr_http_free);
   g_clear_pointer (&state->config, hr_s3_config_unref);
   g_clear_pointer (&state->letters, g_ptr_array_unref);

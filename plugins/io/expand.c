@@ -291,15 +291,21 @@ open_unnamed (GError **error)
   return fd;
 }
 
-static gboolean
-expand (HrExpander *expander, HrOut *out, guint index, GError **error)
+gint64
+hr_expander_keep (HrExpander *expander, HrOut *out, const HrObject *object, GError **error)
 {
-  HrPlan *plan = hr_out_get_plan (out);
-  const HrObject *object = hr_plan_get_object (plan, index);
-  g_autofree guint8 *text = g_malloc (CHUNK_BYTES);
-  Stream *stream = stream_new (expander, object);
-  int fd = open_unnamed (error);
-  gssize n = fd < 0 ? -1 : 1;
+  g_autofree guint8 *text = NULL;
+  Stream *stream;
+  int fd = find_file (expander, object);
+  gint64 size = -1;
+  gssize n;
+
+  if (fd >= 0)
+    return lseek (fd, 0, SEEK_END);
+  text = g_malloc (CHUNK_BYTES);
+  stream = stream_new (expander, object);
+  fd = open_unnamed (error);
+  n = fd < 0 ? -1 : 1;
 
   while (n > 0) {
     n = stream_read (stream, text, CHUNK_BYTES, error);
@@ -311,13 +317,13 @@ expand (HrExpander *expander, HrOut *out, guint index, GError **error)
     }
   }
   if (n == 0) {
-    hr_plan_set_size (plan, index, stream->made);
+    size = stream->made;
     g_hash_table_insert (expander->files, object->uri, GINT_TO_POINTER (fd + 1));
   } else if (fd >= 0) {
     close (fd);
   }
   stream_free (stream);
-  return n == 0;
+  return size;
 }
 
 gboolean
@@ -325,9 +331,15 @@ hr_expander_prepare (HrExpander *expander, HrOut *out, const HrPlanRules *rules,
 {
   HrPlan *plan = hr_out_get_plan (out);
 
-  for (guint i = 0; hr_plan_needs_sizes (plan, rules) && i < hr_plan_get_n_objects (plan); i++)
-    if (hr_plan_get_object (plan, i)->stored >= 0 && !expand (expander, out, i, error))
+  for (guint i = 0; hr_plan_needs_sizes (plan, rules) && i < hr_plan_get_n_objects (plan); i++) {
+    const HrObject *object = hr_plan_get_object (plan, i);
+    gint64 size = object->stored >= 0 ? hr_expander_keep (expander, out, object, error) : 0;
+
+    if (size < 0)
       return FALSE;
+    if (object->stored >= 0)
+      hr_plan_set_size (plan, i, size);
+  }
   return TRUE;
 }
 

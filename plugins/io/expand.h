@@ -32,6 +32,16 @@ void hr_expander_free (HrExpander *expander);
 gboolean hr_expander_prepare (HrExpander *expander, HrOut *out, const HrPlanRules *rules,
                               GError **error);
 
+/**
+ * hr_expander_keep:
+ * @object: compressed; its URI must outlive @expander
+ *
+ * Expands it into such a file, from which it is read from now on, in any order.
+ *
+ * Returns: bytes of its text, or -1
+ */
+gint64 hr_expander_keep (HrExpander *expander, HrOut *out, const HrObject *object, GError **error);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrExpander, hr_expander_free)
 
 G_END_DECLS

@@ -1,4 +1,5 @@
 """What the tests of the order share: order-run, data sets made at random, TAP."""
+import ctypes
 import json
 import os
 import pathlib
@@ -12,6 +13,15 @@ import reference
 
 HANGS = 50 * int(os.environ.get("MESON_TEST_TIMEOUT_MULTIPLIER", "1"))
 BOM = b"\xef\xbb\xbf"
+ZSTD = ctypes.CDLL("libzstd.so.1")
+ZSTD.ZSTD_compressBound.restype = ZSTD.ZSTD_compress.restype = ctypes.c_size_t
+
+
+def zstd_frame(text):
+    room = ZSTD.ZSTD_compressBound(ctypes.c_size_t(len(text)))
+    buffer = ctypes.create_string_buffer(room)
+    size = ZSTD.ZSTD_compress(buffer, ctypes.c_size_t(room), text, ctypes.c_size_t(len(text)), 3)
+    return buffer.raw[:size]
 
 
 class Runner:

@@ -3,24 +3,14 @@
 
 usage: test-compressed.py ORDER_RUN [n=ROUNDS] [seed=FIRST]: seed=N n=1 repeats one round
 """
-import ctypes
 import gzip
 import random
 import sys
 
-from runner import Data, Runner, main, random_data, random_rules, record, show
+from runner import Data, Runner, main, random_data, random_rules, record, show, zstd_frame
 
 ORDER_RUN = sys.argv[1]
 OPTIONS = {"n": 60, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[2:])}}
-ZSTD = ctypes.CDLL("libzstd.so.1")
-ZSTD.ZSTD_compressBound.restype = ZSTD.ZSTD_compress.restype = ctypes.c_size_t
-
-
-def frame(text):
-    room = ZSTD.ZSTD_compressBound(ctypes.c_size_t(len(text)))
-    buffer = ctypes.create_string_buffer(room)
-    size = ZSTD.ZSTD_compress(buffer, ctypes.c_size_t(room), text, ctypes.c_size_t(len(text)), 3)
-    return buffer.raw[:size]
 
 
 def pieces(rng, text):
@@ -34,7 +24,7 @@ def zst(rng, text):
     for piece in pieces(rng, text):
         if rng.random() < 0.3:
             out += b"\x50\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"hello"
-        out += frame(piece)
+        out += zstd_frame(piece)
     return out
 
 
@@ -117,7 +107,7 @@ def test_spoilt(runner):
     """cut anywhere, changed, followed by something else, or nothing of the kind: an error with URI and byte"""
     rng = random.Random(7)
     text = b"".join(record(f"r{i}", 5) + b"\n" for i in range(50))
-    for key, whole in (("a.jsonl.gz", gzip.compress(text)), ("a.jsonl.zst", frame(text))):
+    for key, whole in (("a.jsonl.gz", gzip.compress(text)), ("a.jsonl.zst", zstd_frame(text))):
         for _ in range(12):
             fails(runner, key, whole[:rng.randrange(1, len(whole))], ["it ends inside"])
         for word, content in (("is no ", b"hello, world, this is text"), ("is no ", whole + b"hello, world, hello, world"),
@@ -128,7 +118,7 @@ def test_spoilt(runner):
 def test_bomb(runner):
     """a small object does not make a large text, unless that is allowed; one long line takes no memory"""
     text = b" " * (64 << 20) + b"\n" + record("a") + b"\n"
-    for key, whole in (("a.jsonl.gz", gzip.compress(text)), ("a.jsonl.zst", frame(text))):
+    for key, whole in (("a.jsonl.gz", gzip.compress(text)), ("a.jsonl.zst", zstd_frame(text))):
         fails(runner, key, whole, ["bytes of text so far, more than 250 for each stored byte", "max-expansion=0"])
         data = Data()
         data.add(key, whole)

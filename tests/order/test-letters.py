@@ -4,6 +4,7 @@
 usage: test-letters.py ORDER_RUN HR_LAUNCH IMAGE [n=ROUNDS] [seed=FIRST]: seed=N n=1 repeats one round
 """
 import fcntl
+import gzip
 import json
 import pathlib
 import random
@@ -12,7 +13,7 @@ import subprocess
 import sys
 
 import tokenizer
-from runner import Data, Runner, main
+from runner import Data, Runner, main, zstd_frame
 
 ORDER_RUN, HR_LAUNCH, IMAGE = sys.argv[1], sys.argv[2], pathlib.Path(sys.argv[3])
 OPTIONS = {"n": 40, "seed": 1, **{k: int(v) for k, v in (a.split("=") for a in sys.argv[4:])}}
@@ -42,9 +43,12 @@ class Round:
         self.broken = set(rng.sample(range(1, self.n), rng.choice([0, 0, min(2, self.n - 1)]))) - set(self.bad)
         for name in ("good", *range(self.n)):
             (self.data.folder / f"{name}.png").write_bytes(IMAGE.read_bytes())
-        cut = rng.randrange(self.n + 1)
+        cut, self.texts = rng.randrange(self.n + 1), {}
         for key, numbers in (("a.jsonl", range(cut)), ("b.jsonl", range(cut, self.n))):
-            self.data.add(key, b"".join(picture_record(i)[:-5 if i in self.broken else None] + b"\n" for i in numbers))
+            text = b"".join(picture_record(i)[:-5 if i in self.broken else None] + b"\n" for i in numbers)
+            suffix, pack = rng.choice([("", bytes), ("", bytes), (".gz", gzip.compress), (".zst", zstd_frame)])
+            self.data.add(key + suffix, pack(text))
+            self.texts[str(self.data.folder / (key + suffix))] = text
         tokenizer.write(self.data.folder / "tokenizer.json")
         self.source = f"epochs={rng.choice([1, 2])} shuffle={rng.choice(['none', 'window', 'full'])} block-bytes=300 window-blocks=2"
         self.batch = (f"batch mode=packed max-tokens={rng.choice([300, 500])} pack-window={rng.choice([1, 3, 8])}" if self.packed
@@ -102,9 +106,9 @@ def check_round(runner, seed):
     assert len(set(keys)) == len(keys), "a sample has two letters"
     for one in letters:
         assert list(one) == MEMBERS
-        data = (pathlib.Path(one["uri"])).read_bytes()
+        data, stored = this.texts[one["uri"]], pathlib.Path(one["uri"]).stat().st_size
         i = next(i for i in range(this.n) if data[one["byte"]:one["byte"] + one["length"]] in picture_record(i))
-        assert one["line"] in (None, data[:one["byte"]].count(b"\n") + 1) and one["size"] == len(data), one
+        assert one["line"] in (None, data[:one["byte"]].count(b"\n") + 1) and one["size"] == stored, one
         if i in this.broken:
             assert (one["kind"], one["element"], one["image"], one["image_index"]) == ("bad-json", "jsonlparse0", None, None)
             continue
@@ -200,7 +204,7 @@ def test_refused(runner):
     answer = run_small(runner, data, "/dev/full")
     assert answer["error"] and "No space left" in answer["error"], answer["error"]
     for content, words in (("[]\n", "is no dead letter"), ('{"uri":null,"byte":null,"kind":"other"}\n', "tells no object"),
-                           ('{"uri":"a.jsonl.gz","byte":0,"kind":"other"}\n', "compressed"),
+                           ('{"uri":"a.jsonl.gz","byte":0,"kind":"other"}\n', "does not tell its size"),
                            ('{"uri":"a","kind":"other","x":[[1]]}\n', "is no dead letter"), ("x\n", "is no dead letter"),
                            ('{"uri":"a","byte":0,"kind":"oth', "is no whole dead letter")):
         path.write_text(content)
@@ -237,6 +241,38 @@ def test_changed(runner):
     answer = runner.run(replay)
     assert answer["error"] and "has changed" in answer["error"] and f"{path}:1: " in answer["error"], answer["error"]
     data.remove()
+
+
+def test_compressed(runner):
+    """letters about compressed objects, in any order: the lines they name; one that is spoilt, cut or another is refused"""
+    text = b"".join(json.dumps({"id": f"r{i}", "conversations": [{"from": "human", "value": "Q" * (i * 37 % 400)},
+                                                                  {"from": "gpt", "value": "A"}]}).encode() + b"\n" for i in range(3000))
+    begins = [0] + [i + 1 for i, c in enumerate(text[:-1]) if c == 10]
+    for key, whole in (("a.jsonl.gz", gzip.compress(text)), ("a.jsonl.zst", zstd_frame(text))):
+        data = Data()
+        data.add(key, whole)
+        path, file = data.folder / "letters", data.folder / key
+        told, whole_run = file.stat(), None
+        for chosen in ([2999], [0, 1, 1500, 2999], [1500, 0, 2999, 3, 1500, 2], [2999, 2998, 0]):
+            some = [{"uri": str(file), "byte": begins[i], "length": None if i % 2 else len(text[begins[i]:].split(b"\n", 1)[0]),
+                     "kind": "other", "epoch": 0, "place": n, "size": told.st_size} for n, i in enumerate(chosen)]
+            path.write_text("".join(json.dumps(one) + "\n" for one in some))
+            answer = runner.run(f"serial={'true' if len(chosen) == 3 else 'false'} deadlettersrc location={path} ! jsonlparse ! appsink")
+            assert answer["error"] is None, answer["error"]
+            assert [m[1] for s in answer["steps"] for m in s[4]] == [begins[i] for i in chosen], answer["steps"]
+            # whose bytes those are
+            whole_run = whole_run or {m[1]: m[4] for s in runner.steps(f"filesrc location={file} ! jsonlparse ! appsink") for m in s[4]}
+            assert [m[4] for s in answer["steps"] for m in s[4]] == [whole_run[begins[i]] for i in chosen]
+        file.write_bytes(whole[:-20])
+        answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
+        assert answer["error"] and f"{path}:1: " in answer["error"], answer["error"]
+        file.write_bytes(whole[:300] + bytes(60) + whole[360:])
+        answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
+        assert answer["error"] and "of the compressed object" in answer["error"], answer["error"]
+        path.write_text(json.dumps({**some[0], "identity": "1-2"}) + "\n")
+        answer = runner.run(f"deadlettersrc location={path} ! jsonlparse ! appsink")
+        assert answer["error"] and "has changed since" in answer["error"], answer["error"]
+        data.remove()
 
 
 def test_secrets(runner):
