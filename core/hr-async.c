@@ -72,18 +72,23 @@ hr_async_free (HrAsync *async)
 
 /* ---- what the element calls ---- */
 
+/* @error: NULL: left out on purpose */
 static void
 become_hole (HrTicket *ticket, GError *error)
 {
+  HrRun *run = ticket->async->worker->run;
   GError *why = NULL;
 
-  if (!hr_fault (ticket->async->worker->run, ticket->origin, NULL, -1, error, &why))
+  if (error == NULL)
+    hr_fault_drop (run, ticket->origin, NULL);
+  else if (!hr_fault (run, ticket->origin, NULL, -1, error, &why))
     return; /* the run ends; nobody will look at the ticket */
   g_clear_pointer (&ticket->buffer, hr_buffer_unref);
   ticket->buffer = hr_buffer_new ();
   hr_buffer_set_origin (ticket->buffer,
                         ticket->origin != NULL ? hr_origin_ref (ticket->origin) : NULL);
   hr_buffer_make_hole (ticket->buffer, why);
+  ticket->buffer->flags |= error == NULL ? HR_BUFFER_DROPPED : 0;
 }
 
 void
@@ -98,10 +103,7 @@ hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
       ticket->granted += ticket->waiter.amount;
   }
   ticket->buffer = buffer;
-  if (error == NULL && buffer == NULL)
-    error = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
-                         "finished a buffer without result and error");
-  if (error != NULL)
+  if (error != NULL || buffer == NULL)
     become_hole (ticket, error);
   if (ticket->buffer != NULL) {
     buffer = ticket->buffer = hr_buffer_make_writable (ticket->buffer);

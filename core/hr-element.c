@@ -448,6 +448,8 @@ hr_element_def_check (const HrElementDef *def, GError **error)
     return unsound (def, error, "each and each_field go together");
   if ((def->submit != NULL) != (def->poll != NULL))
     return unsound (def, error, "submit and poll go together");
+  if ((def->take != NULL) != (def->answer != NULL) || (def->take != NULL && def->submit == NULL))
+    return unsound (def, error, "take and answer go together, with submit and poll");
   if ((def->choose != NULL) != (def->accept != NULL)
       || (def->choose != NULL) != (def->mixes != NULL))
     return unsound (def, error, "choose, accept and mixes go together");

@@ -232,6 +232,13 @@ struct _HrElementDef {
   /* most transfers that are in flight at once; the window is 8 times that */
   guint (*concurrency) (gconstpointer self);
 
+  /* Asynchronous elements whose work the program does. Both are called from threads of the program,
+   * for as long as the pipeline lives. take(): the next, until the monotonic clock is @until;
+   * %NULL with @ended: none will come. answer(): takes @result or @why, neither: left out; FALSE,
+   * and nothing is taken, if no buffer of that number has been taken and not answered. */
+  HrBuffer *(*take) (gpointer shared, gint64 until, gboolean *ended);
+  gboolean (*answer) (gpointer shared, gint64 number, HrBuffer *result, GError *why);
+
   HrJoin (*join) (gconstpointer self);
   HrBuffer *(*merge) (gconstpointer self, gpointer worker, HrBuffer **in, guint n_in,
                       GError **error);
@@ -407,7 +414,7 @@ void hr_out_wait_request (HrOut *out);
  * @buffer: (nullable) (transfer full): the result, or what is left of it
  * @error: (nullable) (transfer full): why there is none. A data error makes a hole or ends the run.
  *
- * The ticket is gone after this.
+ * Without both the sample is left out: a hole takes its place. The ticket is gone after this.
  */
 void hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error);
 /* the ticket now needs @bytes in all. FALSE: not yet; stop its transfers until resume() */

@@ -272,6 +272,62 @@ hr_link_push (HrLink *link, HrBuffer **buffers, guint n)
   return wanted;
 }
 
+/* with the lock; FALSE: the time has come */
+static gboolean
+wait_until (HrLink *link, HrRun *run, gsize bytes, gint64 until)
+{
+  HrSteps *steps = link->from->pipeline->steps;
+  gint64 sample = link->next_number;
+  gboolean in_time = TRUE;
+
+  if (link->stamp == HR_STAMP_SAMPLES && !hr_steps_may_release (steps, sample)) {
+    hr_mutex_unlock (&link->lock);
+    hr_steps_wait_release_until (steps, sample, &run->closed, &run->pipeline->stopping, until);
+    in_time = hr_now () < until;
+    hr_mutex_lock (&link->lock);
+    return in_time;
+  }
+  if (link->min_fill > 0) {
+    link->min_fill = 0;
+    hr_cond_broadcast (&link->not_empty);
+  }
+  link->n_pushing++;
+  while (in_time && !has_room (link, bytes) && !nobody_wants_it (link, run))
+    in_time = hr_cond_wait_until (&link->not_full, &link->lock, until);
+  link->n_pushing--;
+  return in_time;
+}
+
+gboolean
+hr_link_push_until (HrLink *link, HrBuffer *buffer, gint64 until, gboolean *wanted)
+{
+  HrRun *run = link->from->run;
+  HrSteps *steps = link->from->pipeline->steps;
+  gsize bytes = hr_buffer_get_n_bytes (buffer);
+  gboolean enough;
+
+  hr_stall ();
+  hr_mutex_lock (&link->lock);
+  while (!(enough = limit_reached (link)) && !nobody_wants_it (link, run)
+         && ((link->stamp == HR_STAMP_SAMPLES && !hr_steps_may_release (steps, link->next_number))
+             || !has_room (link, bytes)))
+    if (!wait_until (link, run, bytes, until)) {
+      hr_mutex_unlock (&link->lock);
+      return FALSE;
+    }
+  *wanted = !enough && !nobody_wants_it (link, run);
+  if (*wanted) {
+    accept (link, buffer, bytes);
+    enough = limit_reached (link);
+  } else {
+    hr_buffer_unref (buffer);
+  }
+  unlock_and_tell_consumer (link, *wanted);
+  if (enough)
+    end_at_limit (link);
+  return TRUE;
+}
+
 guint
 hr_link_push_some (HrLink *link, HrBuffer **buffers, const gboolean *last, guint n)
 {

@@ -91,6 +91,10 @@ void hr_link_drain (HrLink *link);
 
 /* Takes the buffers. Waits for room and for the release of samples. FALSE: nobody wants them. */
 gboolean hr_link_push (HrLink *link, HrBuffer **buffers, guint n);
+/* hr_link_push() of one buffer until hr_now() is @until, for a thread that is not the element's
+ * own. FALSE: there was no room by then, and @buffer is still yours; else *@wanted is what
+ * hr_link_push() says */
+gboolean hr_link_push_until (HrLink *link, HrBuffer *buffer, gint64 until, gboolean *wanted);
 /* Takes references of as many as there is room for, without waiting, or of all when nobody wants
  * them; yours if @last says so, else new ones. Not for links that stamp samples. Returns how many
  */

@@ -133,8 +133,74 @@ void hr_pipeline_propose_allocator (HrPipeline *pipeline, HrAllocator *allocator
  */
 gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer,
                            GError **error);
-/* no more will be pushed into that `appsrc` */
+/**
+ * hr_pipeline_push_timed:
+ * @name: of an `appsrc`
+ * @buffer: (transfer none): yours alone; taken unless @timed_out
+ * @timeout: nanoseconds
+ * @timed_out: (out): the link is still full: @buffer is yours, try it again
+ * @error: #HR_CORE_ERROR
+ *
+ * hr_pipeline_push() for who must look at something else from time to time, at signals say.
+ *
+ * Returns: %FALSE if @timed_out, or if nobody wants it any more
+ */
+gboolean hr_pipeline_push_timed (HrPipeline *pipeline, const char *name, HrBuffer *buffer,
+                                 gint64 timeout, gboolean *timed_out, GError **error);
+/**
+ * hr_pipeline_make_hole:
+ * @name: of an `appsrc`
+ * @buffer: (transfer full): what is left of the sample: epoch, place and origin are kept
+ * @why: (transfer full) (nullable): #HR_DATA_ERROR: it is bad, and `on-error` says what follows;
+ *   %NULL: it is left out on purpose
+ * @error: #HR_CORE_ERROR
+ *
+ * For a program that has a place in the order, and no sample for it: the hole is pushed like any
+ * other buffer, and no later sample moves up.
+ *
+ * Returns: (transfer full) (nullable): the hole; %NULL with @error, or without one if the run ends
+ *   by @why
+ */
+HrBuffer *hr_pipeline_make_hole (HrPipeline *pipeline, const char *name, HrBuffer *buffer,
+                                 GError *why, GError **error);
+/**
+ * hr_pipeline_end:
+ * @name: of an `appsrc`
+ *
+ * No more will be pushed into it.
+ */
 void hr_pipeline_end (HrPipeline *pipeline, const char *name);
+
+/**
+ * hr_pipeline_take:
+ * @name: of an `appmap`
+ * @timeout: nanoseconds
+ * @timed_out: (out): there is none yet
+ * @error: #HR_CORE_ERROR
+ *
+ * Waits for the next sample that the element wants the program's work on, in the order in which
+ * they came. Any number may be taken before they are answered. From one or more threads of the
+ * program, while somebody else pulls.
+ *
+ * Returns: (transfer full) (nullable): the sample; %NULL if @timed_out, or when no more will come
+ */
+HrBuffer *hr_pipeline_take (HrPipeline *pipeline, const char *name, gint64 timeout,
+                            gboolean *timed_out, GError **error);
+/**
+ * hr_pipeline_answer:
+ * @name: of the `appmap` that @taken came from
+ * @taken: (transfer none): what hr_pipeline_take() gave
+ * @result: (transfer full) (nullable): what takes its place
+ * @why: (transfer full) (nullable): there is no result. An #HR_DATA_ERROR: the sample is bad, and
+ *   `on-error` says what follows; any other: the run ends
+ * @error: #HR_CORE_ERROR
+ *
+ * Never waits. Without @result and @why the sample is left out: a hole takes its place.
+ *
+ * Returns: %FALSE if nobody wants the answer any more, or with @error
+ */
+gboolean hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken,
+                             HrBuffer *result, GError *why, GError **error);
 
 /**
  * hr_pipeline_request:

@@ -1,6 +1,9 @@
 /* hr-program.c: what the program that holds a pipeline gives it, takes from it and asks it for */
 #include "hr-tell.h"
 
+/* nanoseconds */
+#define STOP_CHECK_TIME (20 * G_GINT64_CONSTANT (1000000))
+
 /* @until: 0: for ever. NULL with run->asking: it has not come in time */
 static HrBuffer *
 pull_from_link (HrRun *run, gint64 until)
@@ -121,20 +124,57 @@ hr_pipeline_end_requests (HrPipeline *pipeline)
     hr_requests_end (pipeline->requests);
 }
 
-static HrElement *
-find_pushable (HrPipeline *pipeline, const char *name, GError **error)
-{
-  HrElement *element = hr_pipeline_get_element (pipeline, name);
+/* ---- what it gives and what it works on ---- */
 
-  if (element == NULL || !element->def->pushable || element->run == NULL) {
-    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "push: %s \"%s\"",
-                 element == NULL           ? "there is no element"
-                 : !element->def->pushable ? "not an appsrc:"
-                                           : "the pipeline has not been started:",
-                 name);
+/* a run that did not begin has nothing to take from */
+static gboolean
+is_over (HrElement *element)
+{
+  return hr_run_is_closed (element->run)
+         || hr_pipeline_get_state (element->pipeline) == HR_STATE_DONE;
+}
+
+static HrElement *
+find_app_element (HrPipeline *pipeline, const char *call, const char *name, gboolean takes,
+                  GError **error)
+{
+  HrElement *element;
+  gboolean fits;
+
+  if (!hr_pipeline_check_process (pipeline, error))
     return NULL;
+  element = hr_pipeline_get_element (pipeline, name);
+  fits = element != NULL && (takes ? element->def->take != NULL : element->def->pushable);
+  if (fits && element->run != NULL && hr_pipeline_get_state (pipeline) != HR_STATE_STOPPED)
+    return element;
+  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE, "%s: %s \"%s\"", call,
+               element == NULL ? "there is no element"
+               : fits          ? "the pipeline has not been started:"
+               : takes         ? "not an appmap:"
+                               : "not an appsrc:",
+               name);
+  return NULL;
+}
+
+gboolean
+hr_pipeline_push_timed (HrPipeline *pipeline, const char *name, HrBuffer *buffer, gint64 timeout,
+                        gboolean *timed_out, GError **error)
+{
+  HrElement *element;
+  gboolean wanted = FALSE;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && buffer != NULL && timeout >= 0, FALSE);
+  g_return_val_if_fail (hr_buffer_is_writable (buffer), FALSE);
+  *timed_out = FALSE;
+  element = find_app_element (pipeline, "push", name, FALSE, error);
+  if (element == NULL) {
+    hr_buffer_unref (buffer);
+    return FALSE;
   }
-  return element;
+  buffer->sample = -1;
+  *timed_out =
+      !hr_link_push_until (element->outputs->pdata[0], buffer, hr_now () + timeout, &wanted);
+  return wanted;
 }
 
 gboolean
@@ -143,8 +183,7 @@ hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GErr
   HrElement *element;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && buffer != NULL, FALSE);
-  element =
-      hr_pipeline_check_process (pipeline, error) ? find_pushable (pipeline, name, error) : NULL;
+  element = find_app_element (pipeline, "push", name, FALSE, error);
   if (element == NULL) {
     hr_buffer_unref (buffer);
     return FALSE;
@@ -154,14 +193,88 @@ hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GErr
   return hr_link_push (element->outputs->pdata[0], &buffer, 1);
 }
 
+HrBuffer *
+hr_pipeline_make_hole (HrPipeline *pipeline, const char *name, HrBuffer *buffer, GError *why,
+                       GError **error)
+{
+  HrElement *element;
+  GError *hole = NULL;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && buffer != NULL, NULL);
+  element = find_app_element (pipeline, "push", name, FALSE, error);
+  if (element == NULL) {
+    g_clear_error (&why);
+    hr_buffer_unref (buffer);
+    return NULL;
+  }
+  buffer = hr_buffer_make_writable (buffer);
+  if (why == NULL) {
+    hr_fault_drop (element->run, hr_buffer_get_origin (buffer), NULL);
+  } else if (!hr_fault (element->run, hr_buffer_get_origin (buffer), NULL, -1, why, &hole)) {
+    hr_buffer_unref (buffer);
+    return NULL;
+  }
+  hr_buffer_make_hole (buffer, hole);
+  buffer->flags |= why == NULL ? HR_BUFFER_DROPPED : 0;
+  return buffer;
+}
+
 void
 hr_pipeline_end (HrPipeline *pipeline, const char *name)
 {
   HrElement *element;
 
   g_return_if_fail (HR_IS_PIPELINE (pipeline));
-  element =
-      hr_pipeline_check_process (pipeline, NULL) ? find_pushable (pipeline, name, NULL) : NULL;
+  element = find_app_element (pipeline, "end", name, FALSE, NULL);
   if (element != NULL)
     hr_link_end (element->outputs->pdata[0]);
+}
+
+HrBuffer *
+hr_pipeline_take (HrPipeline *pipeline, const char *name, gint64 timeout, gboolean *timed_out,
+                  GError **error)
+{
+  gint64 until = hr_now () + timeout;
+  HrBuffer *buffer = NULL;
+  gboolean ended;
+  HrElement *element;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && timeout >= 0 && timed_out != NULL, NULL);
+  *timed_out = FALSE;
+  element = find_app_element (pipeline, "take", name, TRUE, error);
+  if (element == NULL)
+    return NULL;
+  /* the element does not hear of stop() before all its threads have left */
+  ended = is_over (element);
+  while (buffer == NULL && !ended && !*timed_out) {
+    gint64 now = hr_now ();
+
+    *timed_out = now + STOP_CHECK_TIME >= until;
+    buffer = element->def->take (element->run->shared, MIN (until, now + STOP_CHECK_TIME), &ended);
+    ended = ended || is_over (element);
+  }
+  *timed_out = *timed_out && buffer == NULL && !ended;
+  return buffer;
+}
+
+gboolean
+hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken, HrBuffer *result,
+                    GError *why, GError **error)
+{
+  HrElement *element;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && taken != NULL, FALSE);
+  g_return_val_if_fail (result == NULL || why == NULL, FALSE);
+  element = find_app_element (pipeline, "answer", name, TRUE, error);
+  if (element != NULL && !is_over (element)
+      && element->def->answer (element->run->shared, taken->number, result, why))
+    return TRUE;
+  if (element != NULL && !is_over (element))
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE,
+                 "answer: \"%s\" does not wait for an answer to that sample: it is answered once",
+                 name);
+  if (result != NULL)
+    hr_buffer_unref (result);
+  g_clear_error (&why);
+  return FALSE;
 }

@@ -330,13 +330,25 @@ hr_steps_may_release (HrSteps *steps, gint64 sample)
 gboolean
 hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed, const gint *stopping)
 {
-  gboolean may;
+  return hr_steps_wait_release_until (steps, sample, closed, stopping, 0);
+}
+
+gboolean
+hr_steps_wait_release_until (HrSteps *steps, gint64 sample, const gint *closed,
+                             const gint *stopping, gint64 until)
+{
+  gboolean may, in_time = TRUE;
 
   hr_stall ();
   hr_mutex_lock (&steps->lock);
   steps->n_waiting++;
-  while (sample >= steps->released && !g_atomic_int_get (closed) && !g_atomic_int_get (stopping))
-    hr_cond_wait (&steps->released_more, &steps->lock);
+  while (in_time && sample >= steps->released && !g_atomic_int_get (closed)
+         && !g_atomic_int_get (stopping)) {
+    if (until > 0)
+      in_time = hr_cond_wait_until (&steps->released_more, &steps->lock, until);
+    else
+      hr_cond_wait (&steps->released_more, &steps->lock);
+  }
   steps->n_waiting--;
   may = sample < steps->released;
   hr_mutex_unlock (&steps->lock);

@@ -53,6 +53,9 @@ void hr_steps_leave (HrSteps *steps, guint sink);
 gboolean hr_steps_may_release (HrSteps *steps, gint64 sample);
 gboolean hr_steps_wait_release (HrSteps *steps, gint64 sample, const gint *closed,
                                 const gint *stopping);
+/* the same until hr_now() is @until; 0: for ever */
+gboolean hr_steps_wait_release_until (HrSteps *steps, gint64 sample, const gint *closed,
+                                      const gint *stopping, gint64 until);
 /* who waits for credit looks again */
 void hr_steps_wake (HrSteps *steps);
 

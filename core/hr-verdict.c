@@ -9,6 +9,8 @@ kind_of (HrRun *run)
 {
   if (run->def->trains || hr_element_def_is_pulled (run->def))
     return "trainer";
+  if (run->def->take != NULL) /* the program computes */
+    return "cpu";
   if (run->def->network || run->def->submit != NULL)
     return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time)
                ? "network-latency"

@@ -32,6 +32,7 @@ py_add_type (PyObject *module, PyType_Spec *spec)
 static PyObject *
 live (PyObject *module G_GNUC_UNUSED, PyObject *unused G_GNUC_UNUSED)
 {
+  py_let_go ();
   return Py_BuildValue ("(iii)", hr_buffer_live (), hr_tensor_live (), hr_memory_live ());
 }
 
@@ -69,7 +70,7 @@ PyInit__core (void)
 
   if (module != NULL
       && (py_add_errors (module) < 0 || py_add_tensor (module) < 0 || py_add_batch (module) < 0
-          || py_add_pipeline (module) < 0 || py_add_connection (module) < 0
+          || py_add_pipeline (module) < 0 || py_add_connection (module) < 0 || py_init_fields () < 0
           || PyModule_AddStringConstant (module, "__version__", HR_VERSION) < 0))
     Py_CLEAR (module);
   return module;

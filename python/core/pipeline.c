@@ -1,9 +1,6 @@
 /* pipeline.c: a pipeline: made from text, set, started, pulled, stopped */
 #include "py.h"
 
-/* how long a pull waits before it looks whether somebody has pressed Ctrl-C */
-#define SIGNAL_CHECK_TIME (50 * G_GINT64_CONSTANT (1000000))
-
 typedef struct {
   PyObject_HEAD HrPipeline *pipeline;
   gboolean pulling; /* under Python's lock */
@@ -15,6 +12,12 @@ static HrPipeline *
 get (PyObject *object)
 {
   return ((Pipeline *)object)->pipeline;
+}
+
+HrPipeline *
+py_pipeline_get (PyObject *object)
+{
+  return get (object);
 }
 
 static GHashTable *
@@ -180,6 +183,26 @@ get_elements (PyObject *object, void *closure G_GNUC_UNUSED)
   return names;
 }
 
+static PyObject *
+get_maps (PyObject *object, void *closure G_GNUC_UNUSED)
+{
+  PyObject *names = PyList_New (0);
+
+  for (guint i = 0; names != NULL && i < hr_pipeline_get_n_elements (get (object)); i++) {
+    HrElement *element = hr_pipeline_get_nth_element (get (object), i);
+    const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), NULL);
+    PyObject *name;
+
+    if (def == NULL || def->take == NULL)
+      continue;
+    name = PyUnicode_FromString (hr_element_get_name (element));
+    if (name == NULL || PyList_Append (names, name) < 0)
+      Py_CLEAR (names);
+    Py_XDECREF (name);
+  }
+  return names;
+}
+
 /* ---- the run ---- */
 
 static PyObject *
@@ -210,8 +233,8 @@ pull (PyObject *object, PyObject *unused G_GNUC_UNUSED)
   self->pulling = TRUE;
   do {
     Py_BEGIN_ALLOW_THREADS buffer =
-        hr_pipeline_pull_timed (pipeline, SIGNAL_CHECK_TIME, &timed_out, &error);
-    Py_END_ALLOW_THREADS
+        hr_pipeline_pull_timed (pipeline, PY_SIGNAL_CHECK_TIME, &timed_out, &error);
+    Py_END_ALLOW_THREADS py_let_go ();
   } while (buffer == NULL && timed_out && PyErr_CheckSignals () == 0);
   self->pulling = FALSE;
   if (buffer == NULL) {
@@ -366,6 +389,33 @@ static PyMethodDef methods[] = {
   { "pull", pull, METH_NOARGS,
     "pull()\n--\n\nThe next Batch of the sink, or None at the end. Lets other threads run, and\n"
     "Ctrl-C in, while it waits; with serial=true a step is finished first." },
+  { "push", (PyCFunction)(void *)py_push, METH_VARARGS | METH_KEYWORDS,
+    "push(element, fields, *, like=None, origin=None, epoch=None, error=None)\n--\n\n"
+    "Pushes a sample into an appsrc. Waits while its link is full; lets other threads run, and\n"
+    "Ctrl-C in. False: nobody wants any more.\n\n"
+    "fields: a dict of names to arrays (numpy, torch on the CPU, whatever has DLPack or the "
+    "buffer\n"
+    "protocol; uint8 from bytes), lists of arrays, str, or what JSON has. Arrays are not copied\n"
+    "unless they have gaps: do not write to them afterwards. None: there is none, a hole takes "
+    "its\n"
+    "place.\n"
+    "like: a Batch whose origin, epoch and place it takes over. origin: a dict with some of uri,\n"
+    "line, byte and id, as in Batch.samples.\n"
+    "error: an exception or text: the sample is bad, and on-error says what follows." },
+  { "end", py_end, METH_VARARGS, "end(element)\n--\n\nNo more will be pushed into that appsrc." },
+  { "take", py_take, METH_VARARGS,
+    "take(element)\n--\n\nThe next sample that an appmap wants work on, a Batch; None: no more "
+    "will "
+    "come.\nIn a thread of its own, while another one pulls. Any number may be taken before they "
+    "are\n"
+    "answered." },
+  { "answer", (PyCFunction)(void *)py_answer, METH_VARARGS | METH_KEYWORDS,
+    "answer(element, sample, fields=None, *, error=None, fatal=False)\n--\n\n"
+    "What take() gave becomes these fields, as in push(). None: it is left out. error: an "
+    "exception\n"
+    "or text: it is bad, and on-error says what follows; with fatal=True the run ends. False: "
+    "nobody\n"
+    "wants it any more." },
   { "stop", stop, METH_NOARGS,
     "stop()\n--\n\nAsks all threads to leave, and returns at once. From any thread." },
   { "wait", wait_for_end, METH_NOARGS,
@@ -389,6 +439,8 @@ static PyMethodDef methods[] = {
 
 static PyGetSetDef properties[] = {
   { "elements", get_elements, NULL, "Names of the elements, in the order of the text.", NULL },
+  { "maps", get_maps, NULL, "Names of the appmap elements, whose work take() and answer() do.",
+    NULL },
   { "n_steps", get_n_steps, NULL,
     "Steps from the beginning of the run to its end, or None if not known.", NULL },
   { NULL, NULL, NULL, NULL, NULL }

@@ -11,6 +11,7 @@ int py_add_tensor (PyObject *module);
 int py_add_batch (PyObject *module);
 int py_add_pipeline (PyObject *module);
 int py_add_connection (PyObject *module);
+int py_init_fields (void);
 
 /* of its domain; NULL with an exception */
 PyObject *py_exception_new (const GError *error);
@@ -25,6 +26,24 @@ PyObject *py_tensor_new (HrTensor *tensor);
 PyObject *py_batch_new (HrBuffer *buffer);
 /* borrowed; NULL with a TypeError */
 HrBuffer *py_batch_get (PyObject *object);
+/* borrowed; NULL, without an exception, if it is no headrace.Tensor */
+HrTensor *py_tensor_get (PyObject *object);
+/* borrowed */
+HrPipeline *py_pipeline_get (PyObject *object);
+
+/* how long anything waits before it looks whether somebody has pressed Ctrl-C */
+#define PY_SIGNAL_CHECK_TIME (50 * G_GINT64_CONSTANT (1000000))
+
+/* gives @buffer these fields, and no others; FALSE with an exception */
+gboolean py_set_fields (HrBuffer *buffer, PyObject *fields);
+/* of arrays that buffers held: lets go of what no buffer holds any more */
+void py_let_go (void);
+
+/* methods of a pipeline for programs that feed it or do an element's work */
+PyObject *py_push (PyObject *object, PyObject *args, PyObject *keywords);
+PyObject *py_end (PyObject *object, PyObject *args);
+PyObject *py_take (PyObject *object, PyObject *args);
+PyObject *py_answer (PyObject *object, PyObject *args, PyObject *keywords);
 
 /* an instance of a class, its memory zeroed; @type borrowed */
 PyObject *py_alloc (PyObject *type);

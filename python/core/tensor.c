@@ -24,6 +24,12 @@ py_tensor_new (HrTensor *tensor)
   return (PyObject *)self;
 }
 
+HrTensor *
+py_tensor_get (PyObject *object)
+{
+  return PyObject_TypeCheck (object, (PyTypeObject *)type) ? ((Tensor *)object)->tensor : NULL;
+}
+
 static void
 dealloc (PyObject *object)
 {

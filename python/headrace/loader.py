@@ -5,11 +5,13 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from ._core import Batch, Pipeline, __version__
+from ._core import Batch, Error, Pipeline, Tensor, __version__
 from .convert import convert, converter
+from .mapping import Functions, Mapper, assign
 from .process import ProcessPipeline
 
 _log = logging.getLogger("headrace")
@@ -26,6 +28,18 @@ class Step(dict):
     """
 
     batch: Batch | None = None
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """Of a single sample, as a function of ``map=`` gets it: where it comes from, ``uri``, ``line``, ``id`` …"""
+        assert self.batch is not None
+        return self.batch.samples[0]
+
+
+def _make_step(batch: Batch, to_array: Callable[[Tensor], Any]) -> Step:
+    step = Step((name, convert(batch[name], to_array)) for name in batch.keys())
+    step.batch = batch
+    return step
 
 
 def _distributed() -> tuple[int, int] | None:
@@ -70,6 +84,10 @@ class Loader:
         point of the pipeline.
     :param framework: ``"torch"``, ``"numpy"`` or ``"raw"`` (:class:`headrace.Tensor`). Default: torch, or numpy
         where there is no torch.
+    :param map: a function for the text's ``appmap``, or a dict of names to functions for several. It gets each
+        sample as a :class:`Step` (``sample.batch.samples[0]`` says where it comes from) and returns the fields it
+        shall have, or ``None`` to leave it out. What it raises is the sample's error, as ``on-error`` says. It runs
+        in one thread of Python's, in the order of the samples, while the loop trains; docs/python.md has its cost.
     :param process: the pipeline runs in a process of its own, which takes nothing from this one's interpreter and
         ends with it; batches come through shared memory. The same batches, byte for byte (docs/processes.md).
     :param cpus: most processors that the pipeline computes on; as ``properties={"cpus": …}``.
@@ -84,7 +102,7 @@ class Loader:
                  seed: int | None = None, epochs: int | None = None, limit: int | None = None,
                  steps: int | None = None, variables: Mapping[str, Any] | None = None,
                  properties: Mapping[str, Any] | None = None, framework: str | None = None, process: bool = False,
-                 cpus: int | None = None, nice: int = 0) -> None:
+                 cpus: int | None = None, nice: int = 0, map: Functions = None) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
         if nice != 0 and not process:
@@ -99,6 +117,8 @@ class Loader:
         self._properties = dict(properties or {})
         self._framework = framework
         self._to_array = converter(framework)
+        self._map = map
+        self._mapper: Mapper | None = None
         self._state: str | None = None  # to start from
         self._force = False
         self._last: Batch | None = None
@@ -122,6 +142,9 @@ class Loader:
         for name, value in self._properties.items():
             element, _, prop = name.rpartition(".")
             pipeline.set(element or None, prop, value)
+        self._functions = assign(self._map, pipeline.maps)
+        if self._functions and self._process["process"]:
+            raise ValueError("map= works in this process, and with process=True the pipeline is in another")
         return ProcessPipeline(pipeline, self._process["nice"]) if self._process["process"] else pipeline
 
     def _start(self) -> None:
@@ -132,6 +155,9 @@ class Loader:
             self._pipeline.resume(self._state, force=self._force)
         self._started = True
         self._pipeline.start()
+        if self._functions:
+            self._mapper = Mapper(self._pipeline, self._functions, _make_step, self._to_array)
+            weakref.finalize(self, self._mapper.close)  # a loader that is forgotten, and the interpreter's end
 
     def _restart(self) -> None:
         """A pipeline runs once: another one of the same text."""
@@ -154,15 +180,16 @@ class Loader:
         if self._ahead is not None:
             batch, self._ahead = self._ahead, None
         else:
-            batch = self._pipeline.pull()
+            try:
+                batch = self._pipeline.pull()
+            except Error as error:
+                raise error from (self._mapper.find_cause(error) if self._mapper is not None else None)
             self._tell()
         return batch
 
     def _give(self, batch: Batch) -> Step:
         self._last = batch
-        step = Step((name, convert(batch[name], self._to_array)) for name in batch.keys())
-        step.batch = batch
-        return step
+        return _make_step(batch, self._to_array)
 
     # ---- iteration ----
 
@@ -277,6 +304,8 @@ class Loader:
     def close(self) -> None:
         """Stops the pipeline; tensors that you hold stay. Also at the end of a ``with``."""
         self._pipeline.stop()
+        if self._mapper is not None:
+            self._mapper.close()
         if self._started:
             try:
                 self._pipeline.wait()
@@ -291,10 +320,10 @@ class Loader:
 
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self._text, "options": self._options, "variables": self._variables,
-                "properties": self._properties, "framework": self._framework, "process": self._process,
+                "properties": self._properties, "framework": self._framework, "process": self._process, "map": self._map,
                 "state": self.state_dict()["checkpoint"], "force": self._force}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(state["text"], variables=state["variables"], properties=state["properties"],
-                      framework=state["framework"], **state["process"], **state["options"])
+                      framework=state["framework"], map=state["map"], **state["process"], **state["options"])
         self._state, self._force = state["state"], state["force"]

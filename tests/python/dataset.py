@@ -4,9 +4,12 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
+import sys
 import tempfile
 import unittest
 
+import headrace
 from headrace import _core
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -59,6 +62,19 @@ class WithData(unittest.TestCase):
 def ids(batches):
     """of all samples that were not skipped"""
     return [sample["id"] for batch in batches for sample in batch.batch.samples if not sample["skipped"]]
+
+
+def load(text, **options):
+    return headrace.Loader(text, framework="numpy", **options)
+
+
+def digests(batches):
+    return [batch.batch.digest() for batch in batches]
+
+
+def run_python(code, *args, **options):
+    return subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                            **options)
 
 
 def tool(name):

@@ -16,20 +16,7 @@ import numpy
 
 import headrace
 import tap
-from dataset import DataSet, WithData, ids, tool
-
-
-def load(text, **options):
-    return headrace.Loader(text, framework="numpy", **options)
-
-
-def digests(batches):
-    return [batch.batch.digest() for batch in batches]
-
-
-def run_python(code, *args, **options):
-    return subprocess.Popen([sys.executable, "-c", code, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                            **options)
+from dataset import DataSet, WithData, digests, ids, load, run_python, tool
 
 
 class Values(WithData):

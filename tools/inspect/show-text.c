@@ -42,6 +42,8 @@ inspect_traits (const HrElementDef *def)
     add_trait (traits, "a program pulls from it");
   if (def->pushable)
     add_trait (traits, "a program pushes into it");
+  if (def->take != NULL)
+    add_trait (traits, "a program does its work");
   if (def->trains)
     add_trait (traits, "stands for the trainer");
   if (traits->len == 0)

@@ -264,9 +264,10 @@ look_for_app_elements (HrPipeline *pipeline, gboolean *pulled)
     if (def == NULL)
       continue;
     *pulled |= def->pullable;
-    if (def->pushable) {
-      fprintf (stderr, "hr-launch: %s \"%s\" gets its buffers from a program; use another source\n",
-               def->name, hr_element_get_name (element));
+    if (def->pushable || def->take != NULL) {
+      fprintf (stderr, "hr-launch: %s \"%s\" %s\n", def->name, hr_element_get_name (element),
+               def->pushable ? "gets its buffers from a program; use another source"
+                             : "gives its samples to a program; leave it out");
       return FALSE;
     }
   }

@@ -25,7 +25,7 @@ static gboolean
 refuse_pushable (HrElement *element, GError **error)
 {
   g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "%s \"%s\" gets its buffers from a program; use another source",
+               "%s \"%s\" gets its buffers from a program; use another element",
                hr_element_get_factory (element), hr_element_get_name (element));
   return FALSE;
 }
@@ -42,7 +42,7 @@ is_straight (HrPipeline *pipeline, GError **error)
 
     if (def == NULL)
       return FALSE;
-    if (def->pushable)
+    if (def->pushable || def->take != NULL)
       return refuse_pushable (element, error);
     if (def->route == NULL && def->merge == NULL && hr_element_get_next (element, 0) == next)
       continue;
@@ -83,7 +83,7 @@ find_sink (HrPipeline *pipeline, GError **error)
     HrElement *element = hr_pipeline_get_nth_element (pipeline, i);
     const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), error);
 
-    if (def == NULL || (def->pushable && !refuse_pushable (element, error)))
+    if (def == NULL || ((def->pushable || def->take != NULL) && !refuse_pushable (element, error)))
       return NULL;
     if (def->consume == NULL && !def->pullable)
       continue;
