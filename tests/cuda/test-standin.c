@@ -1,4 +1,5 @@
 /* the stand-in for CUDA's runtime library: it does what is asked for, and every misuse is found */
+#include <pthread.h>
 #include <string.h>
 #include "kernel-batch.h"
 #include "standin/standin.h"
@@ -187,6 +188,37 @@ test_unordered_read (void)
   give (&bench, bench.one);
   take (&bench, bench.two);
   assert_misuses ("unordered");
+  bench_clear (&bench);
+}
+
+static void *
+wait_for (void *stream)
+{
+  cudaStreamSynchronize (stream);
+  return NULL;
+}
+
+/* that another thread has waited for it orders nothing, but frees what was used */
+static void
+test_other_thread (void)
+{
+  Bench bench;
+  guint8 *other;
+  pthread_t thread;
+
+  bench_init (&bench);
+  cudaMalloc ((void **)&other, SIZE);
+  cudaMemcpyAsync (other, bench.host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
+  give (&bench, bench.one);
+  pthread_create (&thread, NULL, wait_for, bench.one);
+  pthread_join (thread, NULL);
+  cudaFree (other);
+  assert_misuses ("");
+  take (&bench, bench.two);
+  assert_misuses ("unordered");
+  cudaStreamSynchronize (bench.one);
+  take (&bench, bench.two);
+  assert_misuses ("");
   bench_clear (&bench);
 }
 
@@ -769,6 +801,7 @@ main (int argc, char **argv)
   g_test_add_func ("/cuda/standin/events", test_events);
   g_test_add_func ("/cuda/standin/within", test_within);
   g_test_add_func ("/cuda/standin/unordered-read", test_unordered_read);
+  g_test_add_func ("/cuda/standin/other-thread", test_other_thread);
   g_test_add_func ("/cuda/standin/unordered-write", test_unordered_write);
   g_test_add_func ("/cuda/standin/early-free", test_early_free);
   g_test_add_func ("/cuda/standin/early-free-host", test_early_free_host);

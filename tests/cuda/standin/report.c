@@ -40,6 +40,19 @@ standin_unlock (void)
   pthread_mutex_unlock (&lock);
 }
 
+/* at once: a program may end by a signal */
+static void
+report (const char *line)
+{
+  const char *path = g_getenv ("HR_STANDIN_REPORT");
+  FILE *file = path != NULL ? fopen (path, "a") : NULL;
+
+  if (file == NULL)
+    return;
+  fprintf (file, "%s\n", line);
+  fclose (file);
+}
+
 void
 standin_misuse (const char *kind, const char *format, ...)
 {
@@ -50,6 +63,7 @@ standin_misuse (const char *kind, const char *format, ...)
   what = g_strdup_vprintf (format, arguments);
   va_end (arguments);
   g_ptr_array_add (misuses, g_strdup_printf ("%s: %s", kind, what));
+  report (misuses->pdata[misuses->len - 1]);
 }
 
 char **
@@ -204,38 +218,23 @@ begin (void)
 
 /* ---- the end ---- */
 
-static guint
-print_all (FILE *file, const char *title, char **lines)
-{
-  guint n = g_strv_length (lines);
-
-  for (guint i = 0; i < n; i++)
-    fprintf (file, "cuda stand-in: %s%s\n", title, lines[i]);
-  return n;
-}
-
 /* A program that misused it ends with a status of its own, whatever it thinks of itself. */
 __attribute__ ((destructor)) static void
 end (void)
 {
-  const char *path = g_getenv ("HR_STANDIN_REPORT");
-  FILE *file = path != NULL ? fopen (path, "a") : NULL;
   g_auto (GStrv) taken = standin_take_misuses ();
   g_auto (GStrv) left = standin_list_left ();
-  guint n;
+  gboolean leaks = g_strcmp0 (g_getenv ("HR_STANDIN_LEAKS"), "allow") != 0;
 
-  if (g_strcmp0 (g_getenv ("HR_STANDIN_LEAKS"), "allow") == 0) {
-    g_strfreev (left);
-    left = g_new0 (char *, 1);
+  for (guint i = 0; taken[i] != NULL; i++)
+    fprintf (stderr, "cuda stand-in: %s\n", taken[i]);
+  for (guint i = 0; leaks && left[i] != NULL; i++) {
+    g_autofree char *line = g_strconcat ("left at exit: ", left[i], NULL);
+
+    fprintf (stderr, "cuda stand-in: %s\n", line);
+    report (line);
   }
-  n = print_all (stderr, "", taken) + print_all (stderr, "left at exit: ", left);
-  if (file != NULL) {
-    print_all (file, "", taken);
-    print_all (file, "left at exit: ", left);
-    fprintf (file, "cuda stand-in: %u misuses\n", n);
-    fclose (file);
-  }
-  if (n > 0) {
+  if (taken[0] != NULL || (leaks && left[0] != NULL)) {
     fflush (NULL);
     _exit (EXIT_STATUS);
   }
