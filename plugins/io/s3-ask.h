@@ -2,6 +2,7 @@
 #pragma once
 #include "retry.h"
 #include "s3-keys.h"
+#include "server-clock.h"
 
 G_BEGIN_DECLS
 
@@ -12,10 +13,14 @@ typedef struct {
   const char *method;         /* NULL: GET */
   const char *form;           /* (nullable): what is sent */
   const char *const *headers; /* (nullable): "Name: value" */
-  const HrS3Keys *secrets;    /* (nullable): that no message may show */
-  gboolean direct;            /* by no proxy: the service is this machine's own */
-  const char *ca_bundle;      /* (nullable) */
-  gint64 timeout;             /* of connecting, and until the first byte */
+  /* (nullable): before each try: adds headers that are of that time */
+  gboolean (*sign) (gconstpointer data, gint64 time, GPtrArray *headers, GError **error);
+  gconstpointer sign_data;
+  HrServerClock *clock;    /* (nullable): what answers say; if it was wrong there is one more try */
+  const HrS3Keys *secrets; /* (nullable): that no message may show */
+  gboolean direct;         /* by no proxy: the service is this machine's own */
+  const char *ca_bundle;   /* (nullable) */
+  gint64 timeout;          /* of connecting, and until the first byte */
   guint tries;
   /* (nullable): says what an answer means that is no success: may add words, and change @retry */
   void (*explain) (const char *text, gsize size, GString *words, HrRetry *retry);

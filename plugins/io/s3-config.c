@@ -4,10 +4,9 @@
 #include "hr-sync.h"
 #include "s3-credentials.h"
 #include "s3-endpoint.h"
+#include "server-clock.h"
 #include "sigv4.h"
 #include <string.h>
-
-#define SKEW_SECONDS 30
 
 struct _HrS3Config {
   gint ref_count;
@@ -25,7 +24,7 @@ struct _HrS3Config {
   guint state;  /* changes with what follows; see get_state() */
   HrS3Credentials *credentials;
   GHashTable *regions; /* of buckets */
-  gint64 skew;         /* server's clock - ours */
+  HrServerClock clock;
 };
 
 static HrS3Addressing
@@ -279,7 +278,7 @@ list_amz (const GPtrArray *headers)
 
 static void
 sign (HrS3Config *config, const HrS3Keys *keys, const char *method, const char *bucket,
-      const HrS3Place *place, const char *query, gint64 skew, GPtrArray *headers)
+      const HrS3Place *place, const char *query, gint64 time, GPtrArray *headers)
 {
   g_autofree char *region = hr_s3_config_get_region (config, bucket);
   g_auto (GStrv) amz = NULL;
@@ -294,7 +293,7 @@ sign (HrS3Config *config, const HrS3Keys *keys, const char *method, const char *
                              .query = query,
                              .payload_hash = HR_SIGV4_EMPTY,
                              .sign_payload_hash = TRUE,
-                             .time = g_get_real_time () / G_USEC_PER_SEC + skew };
+                             .time = time };
 
   if (config->requester_pays)
     g_ptr_array_add (headers, g_strdup ("X-Amz-Request-Payer: requester"));
@@ -311,16 +310,16 @@ hr_s3_config_sign (HrS3Config *config, const char *method, const char *bucket,
   g_auto (HrS3Keys) keys = { 0 };
   gboolean found = TRUE;
   guint keys_state = 0;
-  gint64 skew;
+  gint64 time;
 
   hr_mutex_lock (&config->lock);
   if (config->credentials)
     found = hr_s3_credentials_get (config->credentials, &keys, &keys_state, error);
-  skew = config->skew;
+  time = hr_server_clock_now (&config->clock);
   *state = config->state + keys_state;
   hr_mutex_unlock (&config->lock);
   if (found && config->credentials)
-    sign (config, &keys, method, bucket, place, query, skew, headers);
+    sign (config, &keys, method, bucket, place, query, time, headers);
   return found;
 }
 
@@ -394,14 +393,11 @@ hr_s3_config_set_region (HrS3Config *config, guint used, const char *bucket, con
 gboolean
 hr_s3_config_set_clock (HrS3Config *config, guint used, gint64 server_time)
 {
-  gint64 skew = server_time - g_get_real_time () / G_USEC_PER_SEC;
   gboolean changed;
 
   hr_mutex_lock (&config->lock);
-  if (ABS (skew - config->skew) > SKEW_SECONDS) {
-    config->skew = skew;
+  if (hr_server_clock_set (&config->clock, server_time))
     config->state++;
-  }
   changed = get_state (config) != used;
   hr_mutex_unlock (&config->lock);
   return changed;

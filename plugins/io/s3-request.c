@@ -7,6 +7,7 @@
 #include "s3-keys.h"
 #include "s3-list.h"
 #include "s3-uri.h"
+#include "server-clock.h"
 #include <string.h>
 
 /* a page holds at most 1000 keys of 1024 bytes, each of which may be written in three */
@@ -56,9 +57,6 @@ prepare (HrHttpRequest *request, GPtrArray *headers, GError **error)
   return TRUE;
 }
 
-/* the answer to a HEAD has no body, and so no word for what is wrong */
-#define MAX_SKEW (5 * 60)
-
 static gboolean
 mend_credentials (Call *call)
 {
@@ -74,24 +72,24 @@ mend_credentials (Call *call)
 static gboolean
 mend_clock (const HrHttpResponse *response, Call *call)
 {
-  gint64 date = response->date ? hr_http_date (response->date) : -1;
+  gint64 date = hr_server_clock_read (response);
   gboolean first = !call->set_right;
 
-  if (date <= 0)
+  if (date < 0)
     return FALSE;
   call->set_right = TRUE;
   return hr_s3_config_set_clock (call->config, call->state, date) || first;
 }
 
+/* the answer to a HEAD has no body, and so no word for what is wrong */
 static gboolean
 mend_wordless (const HrHttpResponse *response, Call *call)
 {
-  gint64 now = g_get_real_time () / G_USEC_PER_SEC;
-  gint64 date = response->date ? hr_http_date (response->date) : now;
+  const HrServerClock ours = { 0 };
 
   if (response->status != 400 && response->status != 403)
     return FALSE;
-  if (ABS (date - now) > MAX_SKEW && mend_clock (response, call))
+  if (hr_server_clock_is_off (&ours, response) && mend_clock (response, call))
     return TRUE;
   return hr_s3_config_is_temporary (call->config) && mend_credentials (call);
 }

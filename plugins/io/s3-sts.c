@@ -171,52 +171,30 @@ take_answer (const GString *text, HrS3Keys *keys, GError **error)
   return TRUE;
 }
 
-/* @headers: NULL-terminated */
-static gboolean
-call (const HrS3Source *source, const char *action, const GString *form, GPtrArray *headers,
-      const HrS3Keys *secrets, int wake_fd, HrS3Keys *keys, GError **error)
-{
-  g_autofree char *name =
-      g_strdup_printf ("STS %s of %s at %s", action, source->role_arn, source->url);
-  HrS3Ask ask = { .name = name,
-                  .url = source->url,
-                  .form = form->str,
-                  .secrets = secrets,
-                  .ca_bundle = source->ca_bundle,
-                  .timeout = TIMEOUT,
-                  .tries = TRIES,
-                  .explain = explain };
-  g_autoptr (GString) answer = NULL;
-
-  g_ptr_array_add (headers, g_strdup ("Content-Type: " FORM_TYPE));
-  g_ptr_array_add (headers, NULL);
-  ask.headers = (const char *const *)headers->pdata;
-  answer = hr_s3_ask (&ask, wake_fd, NULL, error);
-  if (!answer)
-    return FALSE;
-  if (take_answer (answer, keys, error))
-    return TRUE;
-  g_prefix_error (error, "%s: ", name);
-  return FALSE;
-}
+typedef struct {
+  const HrS3Source *source;
+  const HrS3Keys *keys;
+  const GString *form;
+} Signer;
 
 static gboolean
-sign (const HrS3Source *source, const HrS3Keys *signer, const GString *form, GPtrArray *headers,
-      GError **error)
+sign (gconstpointer data, gint64 time, GPtrArray *headers, GError **error)
 {
   static const char *const signed_lines[] = { "content-type:" FORM_TYPE, NULL };
-  g_autofree char *hash = g_compute_checksum_for_string (G_CHECKSUM_SHA256, form->str, form->len);
+  const Signer *signer = data;
+  g_autofree char *hash =
+      g_compute_checksum_for_string (G_CHECKSUM_SHA256, signer->form->str, signer->form->len);
   g_autofree char *path = NULL;
   g_auto (HrS3Endpoint) endpoint = { 0 };
   HrSigv4Request request;
 
-  if (!hr_s3_endpoint_parse (&endpoint, source->url, error))
+  if (!hr_s3_endpoint_parse (&endpoint, signer->source->url, error))
     return FALSE;
   path = g_strconcat (endpoint.base, "/", NULL);
-  request = (HrSigv4Request){ .access_key = signer->access_key,
-                              .secret_key = signer->secret_key,
-                              .session_token = signer->session_token,
-                              .region = source->region,
+  request = (HrSigv4Request){ .access_key = signer->keys->access_key,
+                              .secret_key = signer->keys->secret_key,
+                              .session_token = signer->keys->session_token,
+                              .region = signer->source->region,
                               .service = "sts",
                               .method = "POST",
                               .host = endpoint.host,
@@ -224,8 +202,41 @@ sign (const HrS3Source *source, const HrS3Keys *signer, const GString *form, GPt
                               .query = "",
                               .headers = signed_lines,
                               .payload_hash = hash,
-                              .time = g_get_real_time () / G_USEC_PER_SEC };
+                              .time = time };
   hr_sigv4_sign (NULL, &request, headers, NULL);
+  return TRUE;
+}
+
+/* @signer: (nullable) */
+static gboolean
+call (const HrS3Source *source, const char *action, const GString *form, const Signer *signer,
+      const HrS3Keys *secrets, int wake_fd, HrS3Keys *keys, GError **error)
+{
+  static const char *const headers[] = { "Content-Type: " FORM_TYPE, NULL };
+  g_autofree char *name =
+      g_strdup_printf ("STS %s of %s at %s", action, source->role_arn, source->url);
+  HrServerClock clock = { 0 };
+  HrS3Ask ask = { .name = name,
+                  .url = source->url,
+                  .form = form->str,
+                  .headers = headers,
+                  .sign = signer ? sign : NULL,
+                  .sign_data = signer,
+                  .clock = &clock,
+                  .secrets = secrets,
+                  .ca_bundle = source->ca_bundle,
+                  .timeout = TIMEOUT,
+                  .tries = TRIES,
+                  .explain = explain };
+  g_autoptr (GString) answer = hr_s3_ask (&ask, wake_fd, NULL, error);
+
+  if (!answer)
+    return FALSE;
+  if (!take_answer (answer, keys, error)) {
+    g_prefix_error (error, "%s: ", name);
+    return FALSE;
+  }
+  keys->expires -= clock.skew; /* by our clock */
   return TRUE;
 }
 
@@ -234,19 +245,17 @@ hr_s3_sts_assume (const HrS3Source *source, const HrS3Keys *signer, int wake_fd,
                   GError **error)
 {
   g_autoptr (GString) form = new_form (source, "AssumeRole");
-  g_autoptr (GPtrArray) headers = g_ptr_array_new_with_free_func (g_free);
+  const Signer by = { source, signer, form };
 
   add_param (form, "ExternalId", source->external_id);
   add_param (form, "DurationSeconds", source->duration);
-  return sign (source, signer, form, headers, error)
-         && call (source, "AssumeRole", form, headers, signer, wake_fd, keys, error);
+  return call (source, "AssumeRole", form, &by, signer, wake_fd, keys, error);
 }
 
 gboolean
 hr_s3_sts_assume_with_token (const HrS3Source *source, int wake_fd, HrS3Keys *keys, GError **error)
 {
   g_autoptr (GString) form = new_form (source, "AssumeRoleWithWebIdentity");
-  g_autoptr (GPtrArray) headers = g_ptr_array_new_with_free_func (g_free);
   g_autofree char *token = NULL;
   g_autoptr (GError) failure = NULL;
   HrS3Keys secrets = { 0 };
@@ -266,5 +275,5 @@ hr_s3_sts_assume_with_token (const HrS3Source *source, int wake_fd, HrS3Keys *ke
   }
   add_param (form, "WebIdentityToken", token);
   secrets.session_token = token;
-  return call (source, "AssumeRoleWithWebIdentity", form, headers, &secrets, wake_fd, keys, error);
+  return call (source, "AssumeRoleWithWebIdentity", form, NULL, &secrets, wake_fd, keys, error);
 }

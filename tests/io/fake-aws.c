@@ -51,18 +51,39 @@ fake_aws_set_config (const char *format, ...)
 }
 
 static char *
-make_expiration (gint64 lifetime)
+show_time (gint64 after, const char *format)
 {
   g_autoptr (GDateTime) time =
-      g_date_time_new_from_unix_utc (g_get_real_time () / G_USEC_PER_SEC + lifetime);
+      g_date_time_new_from_unix_utc (g_get_real_time () / G_USEC_PER_SEC + after);
 
-  return g_date_time_format (time, "%Y-%m-%dT%H:%M:%SZ");
+  return g_date_time_format (time, format);
+}
+
+/* as the service does: what is signed at another time than its own, give or take five minutes */
+static gboolean
+refuses_time (const FakeAws *aws, const FakeRequest *request, FakeReply *reply)
+{
+  g_autofree char *date = show_time (aws->ahead, "%a, %d %b %Y %H:%M:%S GMT");
+  g_autofree char *stamp = fake_request_get_header (request, "x-amz-date");
+  g_autofree char *first = show_time (aws->ahead - 300, "%Y%m%dT%H%M%SZ");
+  g_autofree char *last = show_time (aws->ahead + 300, "%Y%m%dT%H%M%SZ");
+
+  if (aws->ahead == 0)
+    return FALSE;
+  fake_reply_add_header (reply, "Date", date);
+  if (!stamp || (strcmp (stamp, first) >= 0 && strcmp (stamp, last) <= 0))
+    return FALSE;
+  reply->status = 403;
+  fake_reply_set_text (reply, "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code><Message>"
+                              "Signature expired</Message></Error></ErrorResponse>");
+  return TRUE;
 }
 
 static void
 answer_keys (FakeAws *aws, FakeReply *reply, gboolean xml)
 {
-  g_autofree char *expiration = make_expiration (aws->lifetime), *text = NULL, *more = NULL;
+  g_autofree char *expiration = show_time (aws->lifetime + aws->ahead, "%Y-%m-%dT%H:%M:%SZ"),
+                  *text = NULL, *more = NULL;
   guint n = ++aws->n_keys;
 
   if (xml) {
@@ -91,7 +112,9 @@ answer (const FakeRequest *request, FakeReply *reply, gpointer data)
   aws->last_head = g_strdup (request->head);
   if (aws->stall)
     reply->end = FAKE_STALL, reply->length = 60000;
-  if (aws->status || aws->body) {
+  if (refuses_time (aws, request, reply)) {
+    /* that is the answer */
+  } else if (aws->status || aws->body) {
     reply->status = aws->status ? aws->status : 200;
     fake_reply_set_text (reply, aws->body ? aws->body : "");
   } else if (strcmp (request->target, "/latest/api/token") == 0) {

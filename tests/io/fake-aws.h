@@ -14,6 +14,7 @@ typedef struct {
   guint status;
   const char *body; /* instead of keys */
   gboolean stall;
+  gint64 ahead; /* seconds that its clock is ahead of ours; 0: it looks at none */
   HrMutex gate; /* whoever holds it holds the answers back */
   char *last_head;
 } FakeAws;

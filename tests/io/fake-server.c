@@ -178,6 +178,18 @@ send_reply (Connection *connection, const FakeReply *reply, gboolean head_only)
   return send_body (connection, reply) && !reply->no_length;
 }
 
+/* of a form that is sent: else it would be the beginning of the next request */
+static void
+read_body (Connection *connection, const FakeRequest *request)
+{
+  g_autofree char *length = fake_request_get_header (request, "Content-Length");
+  char byte;
+
+  for (gint64 left = length ? g_ascii_strtoll (length, NULL, 10) : 0;
+       left > 0 && recv (connection->fd, &byte, 1, 0) > 0; left--)
+    ;
+}
+
 static gboolean
 serve (Connection *connection, const char *head)
 {
@@ -187,6 +199,7 @@ serve (Connection *connection, const char *head)
   gboolean more;
 
   parse_request (&request, head);
+  read_body (connection, &request);
   hr_mutex_lock (&server->lock);
   request.number = server->n_requests++;
   server->at_once++;

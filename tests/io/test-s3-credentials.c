@@ -248,6 +248,58 @@ test_sts_faults (void)
   g_assert_cmpuint (fake_server_get_n_requests (aws->server), ==, 1);
 }
 
+/* a clock that is wrong is put right from the answer's Date, once; what is signed by keys or not at
+ * all expires by the server's clock */
+static void
+test_sts_clock (void)
+{
+  static const gint64 aheads[] = { 7200, -7200, 400 };
+  g_autofree char *token = g_build_filename (fake_aws_home, "token", NULL);
+
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (aheads); i++) {
+    g_autoptr (FakeAws) aws = fake_aws_new ();
+    HrS3Credentials *credentials;
+    g_auto (HrS3Keys) keys = { 0 };
+    gint64 now = g_get_real_time () / G_USEC_PER_SEC;
+    gboolean is_signed = i % 2 == 0;
+    guint state;
+
+    fake_aws_set_role (aws);
+    if (!is_signed) {
+      fake_aws_set_config (
+          "[default]\nrole_arn=arn:aws:iam::1:role/x%u\nweb_identity_token_file=%s\n", i, token);
+      g_assert_true (g_file_set_contents (token, "TOKEN", -1, NULL));
+    }
+    FAKE_AWS_SET (aws, ahead, aheads[i / 2]);
+    credentials = fake_aws_use ();
+    fake_aws_check_key (credentials, "KEY1");
+    g_assert_true (hr_s3_credentials_get (credentials, &keys, &state, NULL));
+    g_assert_cmpint (ABS (keys.expires - now - 3600), <, 120);
+    g_assert_cmpuint (fake_server_get_n_requests (aws->server), ==, is_signed ? 2 : 1);
+    hr_s3_credentials_leave (credentials);
+  }
+  g_remove (token);
+}
+
+/* a server whose Date is right refuses for another reason: one request, as before */
+static void
+test_sts_wrong_key (void)
+{
+  g_autoptr (FakeAws) aws = fake_aws_new ();
+
+  fake_aws_set_role (aws);
+  FAKE_AWS_SET (aws, ahead, 1);
+  FAKE_AWS_SET (aws, status, 403);
+  FAKE_AWS_SET (aws, body,
+                "<ErrorResponse><Error><Code>SignatureDoesNotMatch</Code></Error></ErrorResponse>");
+  fake_aws_check_fetch ("SignatureDoesNotMatch");
+  g_assert_cmpuint (fake_server_get_n_requests (aws->server), ==, 1);
+  /* … and one whose clock is off, and refuses all the same, is asked once more */
+  FAKE_AWS_SET (aws, ahead, 7200);
+  fake_aws_check_fetch ("SignatureDoesNotMatch");
+  g_assert_cmpuint (fake_server_get_n_requests (aws->server), ==, 3);
+}
+
 static void
 test_sts_broken (gconstpointer body)
 {
@@ -310,6 +362,8 @@ main (int argc, char **argv)
   g_test_add_func ("/io/s3-credentials/refused", test_refused);
   g_test_add_func ("/io/s3-credentials/process", test_process);
   g_test_add_func ("/io/s3-credentials/sts-faults", test_sts_faults);
+  g_test_add_func ("/io/s3-credentials/sts-clock", test_sts_clock);
+  g_test_add_func ("/io/s3-credentials/sts-wrong-key", test_sts_wrong_key);
   g_test_add_func ("/io/s3-credentials/sts-hosts", test_sts_hosts);
   g_test_add_data_func ("/io/s3-credentials/sts-broken/cut",
                         "<R><Credentials><AccessKeyId>K</AccessKeyId><SecretAccessKey>CANARY"
