@@ -80,7 +80,6 @@ class TinyVLM(nn.Module):
         super().__init__()
         self.image_id, self.merged = image_id, merged
         self.tokens = nn.Embedding(VOCABULARY, width)
-        nn.init.normal_(self.tokens.weight, std=0.02)
         self.patches = nn.Sequential(nn.Linear(patch, width), nn.GELU())
         self.merge = nn.Linear(merged * width, width)
         self.register_buffer("frequencies", 10000.0 ** (-torch.arange(frequencies) / frequencies))
@@ -99,7 +98,7 @@ class TinyVLM(nn.Module):
             x = x.masked_scatter(where.unsqueeze(-1), images)
         angles = position_ids.permute(1, 2, 0).unsqueeze(-1) * self.frequencies
         x = x + self.positions(torch.cat([angles.sin(), angles.cos()], -1).flatten(2))
-        scores = functional.linear(self.norm(self.blocks(x)), self.tokens.weight)
+        scores = functional.linear(self.norm(self.blocks(x)), self.tokens.weight) * x.size(-1) ** -0.5
         # labels are not shifted: what follows token i is label i + 1; -100 is not learned
         return functional.cross_entropy(scores[:, :-1].flatten(0, 1), labels[:, 1:].flatten())
 

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import types
 
+import torch
+
 import headrace
 import tap
 from dataset import ROOT, WithData
@@ -149,6 +151,10 @@ class Examples(WithData):
             run(script, "train", data, f"{folder}/killed", *options)
             logs = [[json.loads(line) for line in pathlib.Path(folder, name, "log.jsonl").read_text(encoding="utf-8").splitlines()]
                     for name in ("whole", "killed")]
+            states = [torch.load(f"{folder}/{name}/checkpoint.pt") for name in ("whole", "killed")]
+        self.assertTrue(all(torch.equal(value, states[1]["model"][name]) for name, value in states[0]["model"].items()))
+        # the images have their part in it: the second parameter is that of patches
+        self.assertGreater(states[0]["optimizer"]["state"][1]["exp_avg_sq"].sum(), 0)
         self.assertRegex(said, r"waited [0-9.]+ % of the time for 115 samples, 115 images")
         self.assertEqual([line["step"] for line in logs[0]], [*range(1, 31)])
         self.assertEqual([line["epoch"] for line in logs[0]], [step // 6 for step in range(30)])
