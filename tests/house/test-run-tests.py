@@ -23,7 +23,7 @@ PROGRAMS = {
 }
 
 
-def run(names, environment=None):
+def run(names, environment=None, *options):
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/meson.build", "w", encoding="utf-8") as out:
             out.write("project('x')\n")
@@ -35,7 +35,7 @@ def run(names, environment=None):
                 out.write(f"test('{name}', find_program('./{name}'), timeout: {timeout})\n")
         clean = {k: v for k, v in os.environ.items() if not k.startswith("HR_") and k != "MESON_TESTTHREADS"}
         subprocess.run(["meson", "setup", f"{folder}/build", folder], check=True, stdout=subprocess.DEVNULL, env=clean)
-        done = subprocess.run([RUN_TESTS, f"{folder}/build"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        done = subprocess.run([RUN_TESTS, f"{folder}/build", *options], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True, env={**clean, **(environment or {})}, check=False)
         return done.returncode, done.stdout.strip().splitlines()[-1]
 
@@ -49,14 +49,15 @@ CASES = [
     ("a program that hangs", ["good", "hangs"], {}, (1, "3 passed, 1 failed")),
     ("programs without TAP", ["plain", "plain-bad", "plain-skip"], {}, (1, "1 passed, 1 failed, 1 skipped")),
     ("nothing may be skipped", ["skips", "plain-skip"], {"HR_REQUIRE_ALL": "1"}, (1, "1 passed, 2 failed")),
+    ("records of another name", ["good", "bad"], {}, (1, "3 passed, 1 failed"), "--logbase=other"),
     ("no tests at all", [], {}, (1, "0 passed, 1 failed")),
 ]
 
 
 def main():
     print(f"1..{len(CASES)}", flush=True)
-    for i, (name, programs, environment, expected) in enumerate(CASES, 1):
-        got = run(programs, environment)
+    for i, (name, programs, environment, expected, *options) in enumerate(CASES, 1):
+        got = run(programs, environment, *options)
         if got != expected:
             print(f"# expected {expected}, got {got}")
         print(f"{'ok' if got == expected else 'not ok'} {i} {name}", flush=True)
