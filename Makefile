@@ -163,6 +163,13 @@ bench-plan: ## finding the lines of a text beside wc -l, their memory, and resta
 	@tools/compile build/release --buildtype=release
 	@bench/plan build/release
 
+.PHONY: bench-python
+bench-python: ## batches in a trainer in Python, and what loaders beside it cost it; 3 GB of them, some minutes
+	@$(DEPS) build bench demo
+	@HR_VENV=$(CURDIR)/build/venv-python tools/venv bench/python-requirements.txt
+	@tools/compile build/release --buildtype=release
+	@build/venv-python/bin/python3 bench/python build/release
+
 .PHONY: bench-balance
 bench-balance: ## how evenly steps are dealt to ranks, with balance=pixels and without
 	@$(DEPS) build bench demo

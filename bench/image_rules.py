@@ -15,12 +15,12 @@ TABLES = {
     "pillow": ((_bytes * (1 / 255)).astype(numpy.float32) - numpy.float32(0.5)) / numpy.float32(0.5)}
 
 
-def smart_resize(height, width):
-    """transformers' rule for the size of an image"""
+def smart_resize(height, width, most=MAX_PIXELS):
+    """transformers' rule for the size of an image of at most @most pixels"""
     factor = PATCH * MERGE
     h, w = round(height / factor) * factor, round(width / factor) * factor
-    if h * w > MAX_PIXELS:
-        beta = math.sqrt(height * width / MAX_PIXELS)
+    if h * w > most:
+        beta = math.sqrt(height * width / most)
         h = max(factor, math.floor(height / beta / factor) * factor)
         w = max(factor, math.floor(width / beta / factor) * factor)
     elif h * w < MIN_PIXELS:
