@@ -2,8 +2,9 @@
 
 usage: python-pull.py WHO BYTES WORKERS BATCHES
 
-Says {"version", "settings"} when it is ready, then obeys lines: `floor` writes all batches and hands over none,
-`pull` gets them: {bytes, seconds, exact}: whether the last one has the bytes that it should have.
+Says {"version", "settings"} when it is ready, then obeys lines: `floor N` writes N batches and hands over none,
+`pull` gets BATCHES of them from a loader that goes on all the time: {bytes, seconds}; `check`: whether the last one
+had the bytes that it should have.
 """
 import json
 import os
@@ -44,24 +45,22 @@ def equal(batch, expected):
     return torch.equal(batch.view(-1), torch.from_numpy(expected))
 
 
-# ---- those who give: (write all, iterate over all, the last batch, version, settings)
+# ---- those who give: (write so many, an iterator over BATCHES more, what the batch of a number is, version, settings)
 
 def headrace(process=False):
     import headrace
-    source = f"fakesrc size={SIZE} num-buffers={BATCHES}"
+    chain = "batch size=1 ! prefetchqueue max-batches=2"
+    loader = headrace.Loader(f"fakesrc size={SIZE} ! {chain} ! appsink", **({"process": True} if process else {}))
 
-    def write():
-        pipeline = headrace.Pipeline(f"{source} ! fakesink")
+    def write(number):
+        pipeline = headrace.Pipeline(f"fakesrc size={SIZE} num-buffers={number} ! {chain} ! fakesink")
         pipeline.start()
         pipeline.wait()
 
     def batches():
-        loader = headrace.Loader(f"{source} ! batch size=1 ! prefetchqueue max-batches=2 ! appsink",
-                                 **({"process": True} if process else {}))
-        for batch in loader:
-            yield batch["bytes"][0]
-        loader.close()
-    return (write, batches, make_batch(BATCHES - 1), versions("torch"),
+        for _ in range(BATCHES):
+            yield next(loader)["bytes"][0]
+    return (write, batches, make_batch, versions("torch"),
             f"{'process=True, ' if process else ''}fakesrc ! batch size=1 ! prefetchqueue max-batches=2 ! "
             "appsink; floor: fakesink")
 
@@ -83,16 +82,16 @@ class Samples:
         return self.samples[index % SAMPLES]
 
 
-def write_stacks():
+def write_stacks(number):
     data = Samples()
-    for _ in range(BATCHES):
+    for _ in range(number):
         torch.stack(data.samples)
 
 
 def dataloader():
     loader = torch.utils.data.DataLoader(Samples(), batch_size=SAMPLES, num_workers=WORKERS, prefetch_factor=2,
                                          persistent_workers=True)
-    return (write_stacks, lambda: iter(loader), make_batch(0), versions("torch"),
+    return (write_stacks, lambda: iter(loader), lambda number: make_batch(0), versions("torch"),
             f"num_workers={WORKERS} prefetch_factor=2 persistent_workers, pin_memory off, {SAMPLES} samples a batch, "
             "default_collate; floor: torch.stack")
 
@@ -114,7 +113,7 @@ def multiprocessing():
         orders.put(True)
         for _ in range(BATCHES):
             yield queue.get()
-    return (write_stacks, batches, make_batch(0), versions("torch"),
+    return (write_stacks, batches, lambda number: make_batch(0), versions("torch"),
             "a spawned process, torch.multiprocessing.Queue(2), torch.stack; floor: torch.stack")
 
 
@@ -128,7 +127,7 @@ def versions(*names):
 
 # ---- commands
 
-def pull(batches, last):
+def pull(batches):
     size, seconds, before = 0, 0.0, None
     for batch in batches():
         now = time.perf_counter()
@@ -137,21 +136,31 @@ def pull(batches, last):
         look_at(batch)
         size += batch.numel()
         before = now
-    # the numbers behind the last whole sample are nobody's
-    return {"bytes": size, "seconds": seconds, "exact": equal(batch, last[: batch.numel()])}
+    return batch, {"bytes": size, "seconds": seconds}
 
 
 def main():
     torch.set_num_threads(1)
     out = os.fdopen(os.dup(1), "w")  # libraries may print
     os.dup2(2, 1)
-    write, batches, last, known, settings = WHO[sys.argv[1]]()
-    pull(batches, last)
-    write()
+    write, batches, expect, known, settings = WHO[sys.argv[1]]()
+    got, batch = 0, None
+
+    def get():
+        nonlocal got, batch
+        batch, answer = pull(batches)
+        got += BATCHES
+        return answer
+
+    def check():  # the numbers behind the last whole sample are nobody's
+        return equal(batch, expect(got - 1)[: batch.numel()])
+    get()
+    write(BATCHES)
+    commands = {"pull": get, "check": check, "floor": lambda number: write(int(number))}
     print(json.dumps({"version": known, "settings": settings}), file=out, flush=True)
     for line in sys.stdin:
-        answer = pull(batches, last) if line.strip() == "pull" else write()
-        print(json.dumps(answer), file=out, flush=True)
+        command, *arguments = line.split()
+        print(json.dumps(commands[command](*arguments)), file=out, flush=True)
 
 
 if __name__ == "__main__":
