@@ -61,6 +61,8 @@ struct _HrWorker {
   gpointer wait_for;                                    /* HrLink */
   guint64 wait_count;                                   /* how often it has begun to wait */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
+  clockid_t clock; /* its thread's processor time, while it lives; 0: none. Atomic */
+  gint64 cpu;      /* … and all of it, before its clock is gone */
   guint64 items, bytes, copied;
   guint64 read;     /* bytes that came from outside */
   gint asked;       /* the watchdog wants to know what it waits for … */
@@ -163,6 +165,7 @@ struct _HrRun {
 };
 
 typedef struct _HrSerial HrSerial;
+typedef struct _HrVerdictBase HrVerdictBase; /* hr-verdict.c */
 
 struct _HrPipeline {
   GObject parent_instance;
@@ -191,13 +194,14 @@ struct _HrPipeline {
   gint64 n_dropped;                 /* the same, by one that does not say why */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
-  char *final_stats; /* once all threads have left */
+  HrVerdictBase *verdict_base; /* what was counted up to the first step; atomic */
+  char *final_stats;           /* once all threads have left */
   gboolean wound_up;
   HrMutex live;     /* live changes, one at a time */
   GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
-  gboolean hands_out;  /* the last element is not of the text: see hr-handout.h */
-  gboolean pulled_out; /* nobody will pull again */
+  gboolean hands_out;          /* the last element is not of the text: see hr-handout.h */
+  gboolean pulled_out;         /* nobody will pull again */
   HrAllocator *pull_allocator; /* (nullable): who pulls proposes it */
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
@@ -242,6 +246,8 @@ void hr_run_leave (HrRun *run);
 /* marks what the calling worker waits for; both are cheap */
 void hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what);
 void hr_worker_end_wait (HrWorker *worker);
+/* nanoseconds of a processor that its thread has had; any thread. 0 in serial mode */
+gint64 hr_worker_get_cpu_time (const HrWorker *worker);
 /* the worker whose thread this is */
 extern _Thread_local HrWorker *hr_worker_self;
 

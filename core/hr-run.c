@@ -310,6 +310,40 @@ hr_run_close (HrRun *run)
 
 /* ---- threads ---- */
 
+static void
+start_clock (HrWorker *worker)
+{
+  clockid_t clock;
+
+  if (pthread_getcpuclockid (pthread_self (), &clock) == 0)
+    __atomic_store_n (&worker->clock, clock, __ATOMIC_RELEASE);
+}
+
+static gint64
+read_clock (clockid_t clock)
+{
+  struct timespec time;
+
+  return clock_gettime (clock, &time) == 0 ? time.tv_sec * (gint64)1000000000 + time.tv_nsec : 0;
+}
+
+static void
+stop_clock (HrWorker *worker)
+{
+  hr_counter_add (&worker->cpu, read_clock (CLOCK_THREAD_CPUTIME_ID));
+  __atomic_store_n (&worker->clock, 0, __ATOMIC_RELEASE);
+}
+
+gint64
+hr_worker_get_cpu_time (const HrWorker *worker)
+{
+  clockid_t clock = __atomic_load_n (&worker->clock, __ATOMIC_ACQUIRE);
+  /* a thread that leaves just now has written the sum by the time its clock is gone */
+  gint64 running = clock != 0 ? read_clock (clock) : 0;
+
+  return running > 0 ? running : hr_counter_get (&worker->cpu);
+}
+
 static void *
 thread_main (void *data)
 {
@@ -320,8 +354,10 @@ thread_main (void *data)
   snprintf (name, sizeof name, "%s", run->element->common.name);
   pthread_setname_np (pthread_self (), name);
   hr_worker_self = worker;
+  start_clock (worker);
   hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u begins", worker->index);
   hr_loop_for (run->def) (worker);
+  stop_clock (worker);
   hr_worker_self = NULL;
   hr_log (run->element->common.name, HR_LOG_DEBUG, -1,
           "worker %u leaves after %" G_GUINT64_FORMAT " buffers", worker->index, worker->items);

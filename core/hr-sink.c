@@ -1,5 +1,6 @@
 /* hr-sink.c: the end of the line: asks for a step, takes it, and measures how long that took */
 #include "hr-checkpoint.h"
+#include "hr-verdict.h"
 
 void
 hr_sink_ask (HrRun *run)
@@ -100,12 +101,13 @@ void
 hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 {
   keep_lost_batches (buffers, n);
-  if (run->cold_start < 0)
-    __atomic_store_n (&run->cold_start, now - run->asked_at,
-                      __ATOMIC_RELAXED); /* the first step has a time of its own */
-  else
-    hr_counter_add (&run->wait_time, now - run->asked_at);
   hr_counter_add (&run->step, n);
+  if (run->cold_start < 0) { /* the first step has a time of its own */
+    __atomic_store_n (&run->cold_start, now - run->asked_at, __ATOMIC_RELAXED);
+    hr_verdict_begin (run->pipeline);
+  } else {
+    hr_counter_add (&run->wait_time, now - run->asked_at);
+  }
   if (!hr_position_behind (run, buffers[n - 1], &run->taken))
     run->taken.epoch = -1;
   for (guint i = 0; i < n; i++) {

@@ -63,6 +63,7 @@ hr_run_sum (HrRun *run, HrWorker *sum)
     sum->working += hr_counter_get (&worker->working);
     sum->blocked_out += hr_counter_get (&worker->blocked_out);
     sum->blocked_cpu += hr_counter_get (&worker->blocked_cpu);
+    sum->cpu += hr_worker_get_cpu_time (worker);
   }
   hr_mutex_unlock (&run->lock);
 }
@@ -161,6 +162,7 @@ add_element (JsonBuilder *builder, HrElement *element)
     add_double (builder, "working_s", seconds (sum.working));
     add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
     add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
+    add_double (builder, "cpu_s", seconds (sum.cpu));
     add_queue (builder, element);
     if (run->allocators != NULL)
       add_allocators (builder, run);
@@ -327,6 +329,18 @@ add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
 }
 
 static void
+add_advice (JsonBuilder *builder, HrPipeline *pipeline)
+{
+  JsonNode *advice = hr_verdict_advise (pipeline);
+
+  json_builder_set_member_name (builder, "advice");
+  if (advice != NULL)
+    json_builder_add_value (builder, advice);
+  else
+    json_builder_add_null_value (builder);
+}
+
+static void
 add_n_steps (JsonBuilder *builder, HrPipeline *pipeline)
 {
   gint64 n = hr_pipeline_get_n_steps (pipeline);
@@ -405,6 +419,7 @@ make_stats (HrPipeline *pipeline)
                   : NULL);
   add_balance (builder, pipeline);
   add_bottleneck (builder, pipeline);
+  add_advice (builder, pipeline);
   add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);

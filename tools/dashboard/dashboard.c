@@ -5,7 +5,6 @@
 #include "hr-json.h"
 #include "history.h"
 #include "metrics.h"
-#include "verdict.h"
 #include "visitor.h"
 
 #define FIRST_PORT 8707
@@ -43,8 +42,7 @@ verdict_words (JsonObject *stats)
 {
   JsonNode *node = json_object_get_member (stats, "bottleneck");
   JsonObject *bottleneck;
-  const char *element, *kind;
-  g_autofree char *advice = NULL;
+  const char *element, *kind, *advice = NULL;
 
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     return g_strdup ("Nothing has run long enough to tell.");
@@ -53,7 +51,9 @@ verdict_words (JsonObject *stats)
   kind = json_object_get_string_member (bottleneck, "kind");
   if (strcmp (kind, "trainer") == 0)
     return g_strdup ("The data is there in time: the trainer itself is what takes the time.");
-  advice = launch_advice (stats, element, kind);
+  node = json_object_get_member (stats, "advice");
+  if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
+    advice = json_object_get_string_member (json_node_get_object (node), "text");
   return g_strdup_printf ("The trainer waits for %s (%s)%s%s.", element, kind,
                           advice != NULL ? ": " : "", advice != NULL ? advice : "");
 }

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 #include "headrace.h"
-#include "verdict.h"
 
 /* ---- reading: a missing or null member is NAN ---- */
 
@@ -280,11 +279,10 @@ append_verdict (GString *text, JsonObject *stats)
 {
   JsonObject *bottleneck = object_of (stats, "bottleneck");
   const char *element = string (bottleneck, "element"), *kind = string (bottleneck, "kind");
-  g_autofree char *advice = NULL;
+  const char *advice = string (object_of (stats, "advice"), "text");
 
   if (element == NULL || kind == NULL)
     return;
-  advice = launch_advice (stats, element, kind);
   g_string_append_printf (text, "bottleneck: %s (%s)%s%s\n", element, kind,
                           advice != NULL ? ": " : "", advice != NULL ? advice : "");
 }

@@ -1,0 +1,236 @@
+/* hr-model.c: how long a step takes and why, from what was measured, and what would change it
+ *
+ * With steps prepared ahead a step takes as long as the slowest of what goes on at the same time:
+ * the trainer, each element, all computing elements on the processors there are. On demand it takes
+ * the trainer's time, then the slowest element's, and one buffer's way through all. In serial mode
+ * all of it, one after the other.
+ */
+#include "hr-model.h"
+#include <math.h>
+
+/* a model that is further from what was measured is wrong about something */
+#define TOLERANCE 0.15
+#define LEAST_STEPS 20
+#define DEFAULT_AHEAD 4
+#define MOST_WIDTH 1024
+/* what is made wider gets this much more than would just do: samples are not all alike */
+#define SPARE 1.25
+/* one change at a time: what was measured says little of a run that is quite another */
+#define MOST_GROWTH 8
+
+static gdouble
+part_time (const HrModelPart *part)
+{
+  gdouble width = MAX (1, MIN ((gdouble)part->width, MAX (part->items, 1)));
+
+  return part->busy / width;
+}
+
+/* prepared ahead, buffers of several steps are under way, and all workers have one */
+static gdouble
+part_time_ahead (const HrModelPart *part)
+{
+  return part->busy / MAX (1, part->width);
+}
+
+static gdouble
+cpu_time (const HrModel *model)
+{
+  gdouble sum = 0;
+
+  for (guint i = 0; i < model->n_parts; i++)
+    sum += model->parts[i].cpu;
+  return sum;
+}
+
+/* the slowest of all that is prepared */
+static gdouble
+slowest (const HrModel *model, int *binds)
+{
+  gdouble most = cpu_time (model) / MAX (1, model->processors);
+
+  *binds = HR_MODEL_PROCESSORS;
+  for (guint i = 0; i < model->n_parts; i++) {
+    const HrModelPart *part = &model->parts[i];
+    gdouble time = model->ahead > 0 ? part_time_ahead (part) : part_time (part);
+
+    if (time >= most) {
+      most = time;
+      *binds = (int)i;
+    }
+  }
+  return most;
+}
+
+/* seconds until a step is there when nothing was prepared */
+static gdouble
+way_through (const HrModel *model)
+{
+  gdouble sum = 0;
+
+  for (guint i = 0; i < model->n_parts; i++) {
+    const HrModelPart *part = &model->parts[i];
+
+    sum += model->serial ? part->busy : part->busy / MAX (part->items, 1);
+  }
+  return sum;
+}
+
+gdouble
+hr_model_period (const HrModel *model, int *binds)
+{
+  int who;
+  gdouble time = slowest (model, &who), way;
+
+  if (model->serial) {
+    time = model->train + way_through (model);
+  } else if (model->ahead == 0) {
+    /* the first buffer's way is part of it */
+    way = way_through (model);
+    if (who >= 0)
+      way -= model->parts[who].busy / MAX (model->parts[who].items, 1);
+    time += model->train + MAX (way, 0);
+  } else if (time <= model->train) {
+    time = model->train;
+    who = HR_MODEL_TRAINER;
+  }
+  if (binds != NULL)
+    *binds = who;
+  return time;
+}
+
+gdouble
+hr_model_wait_ratio (const HrModel *model)
+{
+  gdouble period = hr_model_period (model, NULL);
+
+  return period > 0 ? CLAMP (1 - model->train / period, 0, 1) : 0;
+}
+
+gdouble
+hr_model_measured (const HrModel *model)
+{
+  gdouble sum = model->train + model->wait;
+
+  return sum > 0 ? model->wait / sum : 0;
+}
+
+gboolean
+hr_model_is_sure (const HrModel *model)
+{
+  gdouble measured = model->train + model->wait;
+
+  return model->steps >= MAX (LEAST_STEPS, (guint64)model->ahead * 5) && measured > 0
+         && fabs (hr_model_period (model, NULL) - measured) <= TOLERANCE * measured;
+}
+
+/* ---- changes ---- */
+
+/* as wide as makes it no slower than the rest */
+static guint
+width_for (const HrModelPart *part, gdouble goal)
+{
+  gdouble width = goal > 0 ? ceil (SPARE * part->busy / goal) : MOST_WIDTH;
+
+  return (guint)CLAMP (width, part->width + 1.0,
+                       MIN (MOST_WIDTH, MAX (part->width, 1) * (gdouble)MOST_GROWTH));
+}
+
+/* the time of all but part @without */
+static gdouble
+rest (const HrModel *model, int without)
+{
+  gdouble most = MAX (model->train, cpu_time (model) / MAX (1, model->processors));
+
+  for (guint i = 0; i < model->n_parts; i++)
+    if ((int)i != without)
+      most = MAX (most, part_time_ahead (&model->parts[i]));
+  return most;
+}
+
+static void
+predict (const HrModel *model, const HrModel *changed, HrChange *change)
+{
+  gdouble after = hr_model_period (changed, &change->next);
+
+  if (!hr_model_is_sure (model))
+    return;
+  change->wait_ratio = hr_model_wait_ratio (changed);
+  change->speedup = after > 0 ? hr_model_period (model, NULL) / after : NAN;
+}
+
+static void
+widen (const HrModel *model, int who, HrChange *change)
+{
+  g_autofree HrModelPart *parts = g_memdup2 (model->parts, model->n_parts * sizeof *model->parts);
+  HrModel changed = *model;
+  HrModelPart *part = &parts[who];
+
+  changed.parts = parts;
+  change->part = who;
+  change->kind = part->kind == HR_MODEL_LATENCY ? HR_CHANGE_CONCURRENCY : HR_CHANGE_WORKERS;
+  part->width = change->value = width_for (part, rest (model, who));
+  predict (model, &changed, change);
+}
+
+static void
+advise_processors (const HrModel *model, HrChange *change)
+{
+  HrModel changed = *model;
+
+  change->kind = HR_CHANGE_PROCESSORS;
+  if (model->processors >= model->machine)
+    return;
+  change->kind = HR_CHANGE_CPUS;
+  changed.processors = change->value = model->machine;
+  predict (model, &changed, change);
+}
+
+static void
+advise_ahead (const HrModel *model, HrChange *change)
+{
+  HrModel changed = *model;
+
+  if (model->serial) {
+    changed.serial = FALSE;
+    change->kind = HR_CHANGE_NOT_SERIAL;
+  } else {
+    changed.ahead = change->value = DEFAULT_AHEAD;
+    change->kind = HR_CHANGE_PREFETCH;
+  }
+  predict (model, &changed, change);
+}
+
+void
+hr_model_advise (const HrModel *model, HrChange *change)
+{
+  int who;
+
+  *change = (HrChange){ HR_CHANGE_NONE, -1, 0, NAN, NAN, HR_MODEL_TRAINER };
+  if (hr_model_measured (model) <= HR_MODEL_GOOD_WAIT_RATIO)
+    return;
+  if (model->serial || model->ahead == 0) {
+    advise_ahead (model, change);
+    return;
+  }
+  slowest (model, &who);
+  change->next = who;
+  if (who == HR_MODEL_PROCESSORS) {
+    advise_processors (model, change);
+    return;
+  }
+  change->part = who;
+  switch (model->parts[who].kind) {
+  case HR_MODEL_WORK:
+  case HR_MODEL_LATENCY:
+    if (model->parts[who].grows)
+      widen (model, who, change);
+    else
+      change->kind = HR_CHANGE_ALONE;
+    break;
+  case HR_MODEL_BANDWIDTH:
+  case HR_MODEL_TRANSFER:
+    change->kind = HR_CHANGE_BYTES;
+    break;
+  }
+}

@@ -1,0 +1,231 @@
+/* test-model.c: how long a step takes, what binds, what would help, and when nothing is predicted
+ */
+#include <glib.h>
+#include <math.h>
+#include "hr-advice.h"
+
+/* decode is the slowest, then resize; all of it on 8 processors */
+static HrModelPart parts[] = {
+  { "fetch", HR_MODEL_LATENCY, 1.6, 0.01, 0, 8, 64, TRUE },
+  { "decode", HR_MODEL_WORK, 0.4, 0.4, 0, 8, 2, TRUE },
+  { "resize", HR_MODEL_WORK, 0.12, 0.12, 0, 8, 1, TRUE },
+  { "batch", HR_MODEL_WORK, 0.01, 0.01, 0, 8, 1, FALSE },
+};
+
+static HrModel
+make (gdouble train, gdouble wait)
+{
+  return (HrModel){ .train = train,
+                    .wait = wait,
+                    .steps = 100,
+                    .ahead = 4,
+                    .processors = 8,
+                    .machine = 8,
+                    .parts = parts,
+                    .n_parts = G_N_ELEMENTS (parts) };
+}
+
+static void
+assert_near (gdouble value, gdouble expected)
+{
+  g_assert_cmpfloat_with_epsilon (value, expected, 1e-9);
+}
+
+static void
+test_period (void)
+{
+  HrModel model = make (0.1, 0.1);
+  int binds;
+
+  /* ahead: the slowest of all: decode's 0.4 s by 2 workers */
+  assert_near (hr_model_period (&model, &binds), 0.2);
+  g_assert_cmpint (binds, ==, 1);
+  assert_near (hr_model_wait_ratio (&model), 0.5);
+  /* the trainer is slower */
+  model.train = 0.3;
+  assert_near (hr_model_period (&model, &binds), 0.3);
+  g_assert_cmpint (binds, ==, HR_MODEL_TRAINER);
+  assert_near (hr_model_wait_ratio (&model), 0);
+  /* 0.54 s of computing on two processors */
+  model.train = 0.1;
+  model.processors = 2;
+  assert_near (hr_model_period (&model, &binds), 0.27);
+  g_assert_cmpint (binds, ==, HR_MODEL_PROCESSORS);
+  /* on demand: the trainer, the slowest, and one buffer's way through the others */
+  model = make (0.1, 0.1);
+  model.ahead = 0;
+  assert_near (hr_model_period (&model, &binds), 0.1 + 0.2 + 0.2 + 0.015 + 0.00125);
+  /* serial: all of it */
+  model.serial = TRUE;
+  assert_near (hr_model_period (&model, NULL), 0.1 + 1.6 + 0.4 + 0.12 + 0.01);
+}
+
+static void
+test_sure (void)
+{
+  HrModel model = make (0.1, 0.1);
+
+  g_assert_true (hr_model_is_sure (&model));
+  model.wait = 0.2; /* it took longer than anything explains */
+  g_assert_false (hr_model_is_sure (&model));
+  model.wait = 0.1;
+  model.steps = 19;
+  g_assert_false (hr_model_is_sure (&model));
+  model.steps = 100;
+  model.ahead = 21; /* most of them may have been prepared before */
+  g_assert_false (hr_model_is_sure (&model));
+  model = make (0, 0);
+  g_assert_false (hr_model_is_sure (&model));
+}
+
+static HrChange
+advise (const HrModel *model)
+{
+  HrChange change;
+
+  hr_model_advise (model, &change);
+  return change;
+}
+
+static void
+test_workers (void)
+{
+  HrModel model = make (0.1, 0.1);
+  HrChange change = advise (&model);
+
+  /* as many as make decode no slower than resize, which is next, and a quarter more */
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_WORKERS);
+  g_assert_cmpint (change.part, ==, 1);
+  g_assert_cmpuint (change.value, ==, 5);
+  assert_near (change.wait_ratio, 1 - 0.1 / 0.12);
+  assert_near (change.speedup, 0.2 / 0.12);
+  g_assert_cmpint (change.next, ==, 2);
+  /* the parts are as they were */
+  g_assert_cmpuint (parts[1].width, ==, 2);
+  /* a model that is wrong about the run gives advice, and predicts nothing */
+  model.wait = 0.3;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_WORKERS);
+  g_assert_true (isnan (change.wait_ratio) && isnan (change.speedup));
+}
+
+static void
+test_kinds (void)
+{
+  HrModelPart one[] = { { "x", HR_MODEL_WORK, 0.4, 0.01, 0, 8, 1, FALSE } };
+  HrModel model = make (0.1, 0.3);
+  HrChange change;
+
+  model.parts = one;
+  model.n_parts = 1;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_ALONE);
+  g_assert_true (isnan (change.wait_ratio));
+  one[0].kind = HR_MODEL_BANDWIDTH;
+  g_assert_cmpint (advise (&model).kind, ==, HR_CHANGE_BYTES);
+  one[0].kind = HR_MODEL_TRANSFER;
+  g_assert_cmpint (advise (&model).kind, ==, HR_CHANGE_BYTES);
+  one[0] = (HrModelPart){ "x", HR_MODEL_LATENCY, 3.2, 0, 0, 16, 8, TRUE };
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_CONCURRENCY);
+  g_assert_cmpuint (change.value, ==, 40);
+  assert_near (change.wait_ratio, 0);
+  g_assert_cmpint (change.next, ==, HR_MODEL_TRAINER);
+  /* never more than eight times what it has */
+  one[0].width = 1;
+  one[0].busy = 40;
+  model.wait = 39.9;
+  g_assert_cmpuint (advise (&model).value, ==, 8);
+  one[0] = (HrModelPart){ "x", HR_MODEL_WORK, 0.8, 0.8, 0, 8, 8, TRUE };
+  model = make (0.1, 0.3);
+  model.parts = one;
+  model.n_parts = 1;
+  model.processors = 2;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_CPUS);
+  g_assert_cmpuint (change.value, ==, 8);
+  assert_near (change.wait_ratio, 0);
+  model.machine = 2;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_PROCESSORS);
+  g_assert_true (isnan (change.wait_ratio));
+}
+
+static void
+test_ahead (void)
+{
+  HrModel model = make (0.1, 0.41625);
+  HrChange change;
+
+  model.ahead = 0;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_PREFETCH);
+  assert_near (change.wait_ratio, 0.5);
+  model.serial = TRUE;
+  model.wait = 2.13;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_NOT_SERIAL);
+  assert_near (change.wait_ratio, 1 - 0.1 / 0.51625);
+  /* a trainer that hardly waits needs nothing */
+  model = make (0.1, 0.005);
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_NONE);
+}
+
+static void
+assert_says (const HrModel *model, const char *text, const char *property)
+{
+  HrChange change = advise (model);
+  g_autoptr (JsonNode) node = hr_advice_to_json (model, &change);
+  JsonObject *object = json_node_get_object (node);
+  JsonNode *value = json_object_get_member (object, "property");
+
+  g_assert_cmpstr (json_object_get_string_member (object, "text"), ==, text);
+  if (property == NULL)
+    g_assert_true (JSON_NODE_HOLDS_NULL (value));
+  else
+    g_assert_cmpstr (json_node_get_string (value), ==, property);
+}
+
+static void
+test_words (void)
+{
+  HrModel model = make (0.1, 0.1);
+
+  assert_says (&model,
+               "decode is at work 100 % of the time with 2 workers; give it workers=5: predicted "
+               "wait ratio 0.50 → 0.17, then bound by resize",
+               "workers");
+  model.wait = 0.5;
+  assert_says (&model,
+               "decode is at work 33 % of the time with 2 workers; give it workers=5; how far that "
+               "goes these numbers do not tell",
+               "workers");
+  model.wait = 0;
+  assert_says (&model, "the data is there in time; only a faster trainer would make this faster",
+               NULL);
+  model = make (0, 0.2);
+  assert_says (&model,
+               "decode is at work 100 % of the time with 2 workers; give it workers=5: predicted "
+               "1.7 times this speed, then bound by resize",
+               "workers");
+  model = make (0.1, 0.17);
+  model.processors = model.machine = 2;
+  assert_says (&model,
+               "all 2 processors are at work; more of them, another machine beside this one, or "
+               "less work (smaller images) would help",
+               NULL);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/model/period", test_period);
+  g_test_add_func ("/model/sure", test_sure);
+  g_test_add_func ("/model/workers", test_workers);
+  g_test_add_func ("/model/kinds", test_kinds);
+  g_test_add_func ("/model/ahead", test_ahead);
+  g_test_add_func ("/model/words", test_words);
+  return g_test_run ();
+}
