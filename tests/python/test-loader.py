@@ -180,9 +180,14 @@ class Order(WithData):
             len(loader)
         next(loader)
         self.assertEqual(len(loader), 6)
+        counted = load(self.data.pipeline(head="scan=lines"), epochs=2)
+        self.assertEqual(counted.count_steps(), 12)
+        self.assertEqual(digests(counted)[0], load(self.data.pipeline()).__next__().batch.digest())  # it takes no batch away
         endless = load(self.data.pipeline(head="scan=lines"))
-        next(endless)
+        self.assertTrue(endless)
+        self.assertIsNone(endless.count_steps())
         self.assertIsNone(endless.n_steps)
+        self.assertEqual(next(endless).batch.step, 0)
         loader.close()
 
     def test_skipped(self):
