@@ -146,8 +146,8 @@ thread_main (void *data)
   hr_mutex_unlock (&courier->lock);
   while ((flight = next_flight (courier)) != NULL) {
     error = NULL;
-    if (hr_cuda_device_use (flight->device, &error))
-      hr_cuda_upload_wait (flight->upload, &error);
+    if (!hr_cuda_upload_wait (flight->upload, &error)) /* sources stay as long as need be */
+      flight->device->cudart->StreamSynchronize (flight->device->stream);
     flight_free (flight);
     hr_mutex_lock (&courier->lock);
     set_error (courier, error);

@@ -255,10 +255,12 @@ note_use (HrCudaDevice *device, Block *block, HrCudaStream stream)
 
   if (event == NULL)
     return FALSE;
-  g_ptr_array_add (block->pending, event);
-  if (device->cudart->EventRecord (event, stream) == HR_CUDA_SUCCESS)
+  if (device->cudart->EventRecord (event, stream) == HR_CUDA_SUCCESS) {
+    g_ptr_array_add (block->pending, event);
     return TRUE;
+  }
   device->cudart->GetLastError ();
+  hr_cuda_device_put_event (device, event, FALSE);
   return FALSE;
 }
 

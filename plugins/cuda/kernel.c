@@ -12,7 +12,8 @@ struct _HrPatchKernelOn {
   HrCudaLibrary library;
   HrCudaKernel kernel;
   GMappedFile *file;
-  HrMemory *table; /* NULL: uint8 has none */
+  HrMemory *table;   /* NULL: uint8 has none */
+  HrMemory *staging; /* page-locked: what the table is copied from */
   HrPatchShape shape;
   HrPatchType type;
 };
@@ -63,30 +64,28 @@ check_image (const HrCudaDevice *device, int code, const char *doing, GError **e
   return FALSE;
 }
 
-/* page-locked, because it is copied in the stream; waits, once a run */
+/* in the stream, as all copies are: nobody waits for it */
 static gboolean
 copy_table (HrPatchKernelOn *kernel, const HrPatchTable *table, GError **error)
 {
   HrCudaDevice *device = kernel->device;
   const void *from = table->type == HR_PATCH_FLOAT32 ? (const void *)table->values : table->halves;
   gsize size = 3 * 256 * hr_patch_type_size (table->type);
-  g_autoptr (HrMemory) staging = NULL;
 
   if (table->type == HR_PATCH_UINT8)
     return TRUE;
-  staging = hr_memory_new_from_allocator (device->pinned, size, error);
-  kernel->table =
-      staging != NULL ? hr_memory_new_from_allocator (&device->parent, size, error) : NULL;
-  if (kernel->table == NULL)
+  kernel->staging = hr_memory_new_from_allocator (device->pinned, size, error);
+  if (kernel->staging == NULL)
     return FALSE;
-  memcpy (staging->data, from, size);
-  return hr_cuda_device_check (
+  memcpy (kernel->staging->data, from, size);
+  kernel->table = hr_memory_new_from_allocator (&device->parent, size, error);
+  return kernel->table != NULL
+         && hr_cuda_device_check (
              device,
-             device->cudart->MemcpyAsync (hr_cuda_memory_get_address (kernel->table), staging->data,
-                                          size, HR_CUDA_HOST_TO_DEVICE, device->stream),
-             "copying a table", error)
-         && hr_cuda_device_check (device, device->cudart->StreamSynchronize (device->stream),
-                                  "copying a table", error);
+             device->cudart->MemcpyAsync (hr_cuda_memory_get_address (kernel->table),
+                                          kernel->staging->data, size, HR_CUDA_HOST_TO_DEVICE,
+                                          device->stream),
+             "copying a table", error);
 }
 
 HrPatchKernelOn *
@@ -120,10 +119,11 @@ hr_patch_kernel_free (HrPatchKernelOn *kernel)
 {
   HrCudaDevice *device = kernel->device;
 
-  /* what is in the stream still runs it */
-  if (kernel->library != NULL && device->cudart->StreamSynchronize (device->stream) == 0)
+  device->cudart->StreamSynchronize (device->stream); /* what is in it still runs it */
+  if (kernel->library != NULL)
     device->cudart->LibraryUnload (kernel->library);
   hr_memory_unref (kernel->table);
+  hr_memory_unref (kernel->staging);
   g_clear_pointer (&kernel->file, g_mapped_file_unref);
   hr_allocator_unref (&device->parent);
   g_free (kernel);
