@@ -88,6 +88,7 @@ standin_list_left (void)
   standin_memory_list_left (lines);
   standin_work_list_left (lines);
   standin_runtime_list_left (lines);
+  standin_code_list_left (lines);
   standin_unlock ();
   g_ptr_array_add (lines, NULL);
   return (char **)g_ptr_array_free (lines, FALSE);

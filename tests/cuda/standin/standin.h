@@ -180,4 +180,7 @@ void standin_kernel_do (StandinWork *work);
 /* ---- runtime.c ---- */
 void standin_runtime_list_left (GPtrArray *lines);
 
+/* ---- code.c ---- */
+void standin_code_list_left (GPtrArray *lines);
+
 G_END_DECLS
