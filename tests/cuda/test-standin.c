@@ -1,43 +1,9 @@
 /* the stand-in for CUDA's runtime library: it does what is asked for, and every misuse is found */
 #include <pthread.h>
 #include <string.h>
-#include "kernel-batch.h"
-#include "standin/standin.h"
-
-#define X(name, arguments) int cuda##name arguments;
-#define T(name, arguments) const char *cuda##name arguments;
-HR_CUDA_FUNCTIONS (X, T)
-HR_CUDA_LIBRARY_FUNCTIONS (X)
-#undef X
-#undef T
+#include "standin-test.h"
 
 #define SIZE 1000
-
-/* a header, and an entry that says "PTX for 8.0" */
-static const guint32 code_ptx[] = { 0xBA55ED50, 0x00100001, 64, 0, 0x01010001, 64, 0, 0, 0, 0,
-                                    0,          80,         0,  0, 0,          0,  0, 0, 0, 0 };
-/* and one that says "machine code for 7.5" */
-static const guint32 code_75[] = { 0xBA55ED50, 0x00100001, 64, 0, 0x01010002, 64, 0, 0, 0, 0,
-                                   0,          75,         0,  0, 0,          0,  0, 0, 0, 0 };
-
-/* ---- what was misused ---- */
-
-/* @kinds: with spaces, in their order; "" for none */
-static void
-assert_misuses (const char *kinds)
-{
-  g_auto (GStrv) taken = standin_take_misuses ();
-  g_autoptr (GString) got = g_string_new ("");
-
-  for (guint i = 0; taken[i] != NULL; i++)
-    g_string_append_printf (got, "%s%.*s", i > 0 ? " " : "", (int)strcspn (taken[i], ":"),
-                            taken[i]);
-  if (strcmp (got->str, kinds) != 0) {
-    g_autofree char *all = g_strjoinv ("\n", taken);
-
-    g_error ("expected \"%s\", not:\n%s", kinds, all);
-  }
-}
 
 /* ---- a device with a stream or two ---- */
 
@@ -118,7 +84,7 @@ test_late (void)
   cudaStreamSynchronize (bench.one);
   g_assert_true (is_filled (bench.back, 1));
   bench_clear (&bench);
-  assert_misuses ("");
+  standin_test_misuses ("");
   g_strfreev (left);
   left = standin_list_left ();
   g_assert_cmpuint (g_strv_length (left), ==, 0);
@@ -154,7 +120,7 @@ test_events (void)
   g_assert_cmpint (cudaEventQuery (bench.event), ==, 0);
   cudaEventDestroy (begin);
   bench_clear (&bench);
-  assert_misuses ("");
+  standin_test_misuses ("");
 }
 
 /* from one place of a device to another */
@@ -172,7 +138,7 @@ test_within (void)
   cudaStreamSynchronize (bench.one);
   g_assert_true (is_filled (bench.back, 1));
   g_assert_cmpint (cudaMemcpyAsync (other, bench.host, SIZE, 3, bench.one), !=, 0);
-  assert_misuses ("bad-address");
+  standin_test_misuses ("bad-address");
   cudaFree (other);
   bench_clear (&bench);
 }
@@ -187,7 +153,7 @@ test_unordered_read (void)
   bench_init (&bench);
   give (&bench, bench.one);
   take (&bench, bench.two);
-  assert_misuses ("unordered");
+  standin_test_misuses ("unordered");
   bench_clear (&bench);
 }
 
@@ -213,12 +179,12 @@ test_other_thread (void)
   pthread_create (&thread, NULL, wait_for, bench.one);
   pthread_join (thread, NULL);
   cudaFree (other);
-  assert_misuses ("");
+  standin_test_misuses ("");
   take (&bench, bench.two);
-  assert_misuses ("unordered");
+  standin_test_misuses ("unordered");
   cudaStreamSynchronize (bench.one);
   take (&bench, bench.two);
-  assert_misuses ("");
+  standin_test_misuses ("");
   bench_clear (&bench);
 }
 
@@ -233,9 +199,9 @@ test_unordered_write (void)
   cudaEventRecord (bench.event, bench.one);
   cudaStreamWaitEvent (bench.two, bench.event, 0);
   take (&bench, bench.two);
-  assert_misuses ("");
+  standin_test_misuses ("");
   give (&bench, bench.one);
-  assert_misuses ("unordered");
+  standin_test_misuses ("unordered");
   bench_clear (&bench);
 }
 
@@ -250,7 +216,7 @@ test_early_free (void)
   cudaMalloc ((void **)&device, SIZE);
   cudaMemcpyAsync (device, bench.host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
   g_assert_cmpint (cudaFree (device), ==, 0);
-  assert_misuses ("early-free");
+  standin_test_misuses ("early-free");
   bench_clear (&bench);
 }
 
@@ -264,7 +230,7 @@ test_early_free_host (void)
   cudaHostAlloc ((void **)&host, SIZE, 0);
   cudaMemcpyAsync (bench.device, host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
   g_assert_cmpint (cudaFreeHost (host), ==, 0);
-  assert_misuses ("early-free");
+  standin_test_misuses ("early-free");
   bench_clear (&bench);
 }
 
@@ -278,7 +244,7 @@ test_changed (void)
   give (&bench, bench.one);
   bench.host[SIZE - 1] = 2;
   cudaStreamSynchronize (bench.one);
-  assert_misuses ("changed-in-flight");
+  standin_test_misuses ("changed-in-flight");
   bench_clear (&bench);
 }
 
@@ -291,11 +257,11 @@ test_pageable (void)
   bench_init (&bench);
   memset (pageable, 3, SIZE);
   cudaMemcpyAsync (bench.device, pageable, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
-  assert_misuses ("pageable");
+  standin_test_misuses ("pageable");
   memset (pageable, 4, SIZE); /* it was copied aside */
   take (&bench, bench.one);
   cudaMemcpyAsync (pageable, bench.device, SIZE, HR_CUDA_DEVICE_TO_HOST, bench.one);
-  assert_misuses ("pageable");
+  standin_test_misuses ("pageable");
   g_assert_true (is_filled (pageable, 3));
   g_assert_true (is_filled (bench.back, 3)); /* all before it was done too */
   bench_clear (&bench);
@@ -309,10 +275,10 @@ test_unwritten (void)
   bench_init (&bench);
   cudaMemcpyAsync (bench.device, bench.host, SIZE - 1, HR_CUDA_HOST_TO_DEVICE, bench.one);
   take (&bench, bench.one);
-  assert_misuses ("unwritten");
+  standin_test_misuses ("unwritten");
   cudaMemcpyAsync (bench.device + SIZE - 1, bench.host, 1, HR_CUDA_HOST_TO_DEVICE, bench.one);
   take (&bench, bench.one);
-  assert_misuses ("");
+  standin_test_misuses ("");
   bench_clear (&bench);
 }
 
@@ -328,17 +294,17 @@ test_frees (void)
   g_assert_cmpint (cudaFree (device + 1), ==, HR_CUDA_INVALID_VALUE);
   g_assert_cmpint (cudaFree (host), ==, HR_CUDA_INVALID_VALUE);
   g_assert_cmpint (cudaFreeHost (device), ==, HR_CUDA_INVALID_VALUE);
-  assert_misuses ("bad-free bad-free bad-free");
+  standin_test_misuses ("bad-free bad-free bad-free");
   cudaFree (device);
   cudaFreeHost (host);
-  assert_misuses ("");
+  standin_test_misuses ("");
   g_assert_cmpint (cudaFree (device), ==, HR_CUDA_INVALID_VALUE);
   g_assert_cmpint (cudaFreeHost (host), ==, HR_CUDA_INVALID_VALUE);
-  assert_misuses ("double-free double-free");
+  standin_test_misuses ("double-free double-free");
   cudaMemcpyAsync (device, bench.host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
-  assert_misuses ("use-after-free");
+  standin_test_misuses ("use-after-free");
   cudaMemcpyAsync (bench.device, host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
-  assert_misuses ("use-after-free");
+  standin_test_misuses ("use-after-free");
   bench_clear (&bench);
 }
 
@@ -352,7 +318,7 @@ test_addresses (void)
   cudaMemcpyAsync (bench.device, bench.host + 1, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
   cudaMemcpyAsync (bench.host, bench.device, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
   cudaMemcpyAsync (bench.back, bench.host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
-  assert_misuses ("bad-address bad-address bad-address bad-address");
+  standin_test_misuses ("bad-address bad-address bad-address bad-address");
   bench_clear (&bench);
 }
 
@@ -373,7 +339,7 @@ test_handles (void)
   g_assert_cmpint (cudaEventRecord (past, bench.one), !=, 0);
   g_assert_cmpint (cudaEventSynchronize ((HrCudaEvent)(gpointer)bench.one), !=, 0);
   g_assert_cmpint (cudaLibraryUnload ((HrCudaLibrary)(gpointer)bench.one), !=, 0);
-  assert_misuses ("bad-stream bad-event bad-event bad-library");
+  standin_test_misuses ("bad-stream bad-event bad-event bad-library");
   bench_clear (&bench);
 }
 
@@ -386,20 +352,11 @@ test_never_recorded (void)
   g_assert_cmpint (cudaStreamWaitEvent (bench.one, bench.event, 0), ==, 0);
   g_assert_cmpint (cudaEventSynchronize (bench.event), ==, 0);
   g_assert_cmpint (cudaEventQuery (bench.event), ==, 0);
-  assert_misuses ("never-recorded never-recorded never-recorded");
+  standin_test_misuses ("never-recorded never-recorded never-recorded");
   bench_clear (&bench);
 }
 
 /* ---- several devices: of a process that was told so ---- */
-
-static void
-in_process (const char *variable, const char *value)
-{
-  g_setenv (variable, value, TRUE);
-  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
-  g_unsetenv (variable);
-  g_test_trap_assert_passed ();
-}
 
 static void
 test_devices (void)
@@ -410,7 +367,7 @@ test_devices (void)
   int n;
 
   if (!g_test_subprocess ()) {
-    in_process ("HR_STANDIN_DEVICES", "2");
+    standin_test_in_process ("HR_STANDIN_DEVICES", "2");
     return;
   }
   cudaGetDeviceCount (&n);
@@ -422,9 +379,9 @@ test_devices (void)
   cudaEventCreateWithFlags (&event, HR_CUDA_EVENT_DEFAULT);
   cudaMemcpyAsync (other, bench.host, SIZE, HR_CUDA_HOST_TO_DEVICE, bench.one);
   g_assert_cmpint (cudaEventRecord (event, bench.one), !=, 0);
-  assert_misuses ("wrong-device wrong-device");
+  standin_test_misuses ("wrong-device wrong-device");
   give (&bench, bench.one); /* that is allowed */
-  assert_misuses ("");
+  standin_test_misuses ("");
   cudaFree (other);
   cudaEventDestroy (event);
   cudaSetDevice (0);
@@ -452,7 +409,7 @@ test_no_device (void)
   if (g_test_subprocess ())
     check_count (HR_CUDA_NO_DEVICE);
   else
-    in_process ("HR_STANDIN_DEVICES", "0");
+    standin_test_in_process ("HR_STANDIN_DEVICES", "0");
 }
 
 static void
@@ -461,7 +418,7 @@ test_no_driver (void)
   if (g_test_subprocess ())
     check_count (HR_CUDA_INSUFFICIENT_DRIVER);
   else
-    in_process ("HR_STANDIN_DRIVER", "0");
+    standin_test_in_process ("HR_STANDIN_DRIVER", "0");
 }
 
 static void
@@ -471,7 +428,7 @@ test_memory (void)
   size_t available, total;
 
   if (!g_test_subprocess ()) {
-    in_process ("HR_STANDIN_MEMORY", "10000");
+    standin_test_in_process ("HR_STANDIN_MEMORY", "10000");
     return;
   }
   for (guint i = 0; i < 100; i++) { /* far more than there are addresses */
@@ -490,7 +447,7 @@ test_fail (void)
   void *memory;
 
   if (!g_test_subprocess ()) {
-    in_process ("HR_STANDIN_FAIL", "HostAlloc:2=2,MemGetInfo=999");
+    standin_test_in_process ("HR_STANDIN_FAIL", "HostAlloc:2=2,MemGetInfo=999");
     return;
   }
   g_assert_cmpint (cudaMemGetInfo (NULL, NULL), ==, 999);
@@ -552,246 +509,27 @@ test_exit (gconstpointer data)
     cudaFree (memory);
 }
 
-/* ---- the kernel ---- */
-
-typedef struct {
-  KernelBatch batch;
-  HrCudaStream one, two;
-  HrCudaEvent event;
-  HrCudaLibrary library;
-  HrCudaKernel kernel;
-  guint8 *host, *device; /* images, table, pixels */
-  gsize n_bytes, table_at, pixels_at;
-  guint8 *out, *back;
-  HrPatchParams params;
-} Launch;
-
-static void
-launch_init (Launch *launch, gconstpointer code)
-{
-  static const double half[] = { 0.5, 0.5, 0.5 };
-  const HrPatchShape shape = { 16, 2, 2 };
-  g_autoptr (GRand) rand = g_rand_new_with_seed (g_test_rand_int ());
-  HrPatchTable table;
-  gsize table_size = 768 * 2;
-
-  hr_patch_table_init (&table, HR_PATCH_BFLOAT16, HR_PATCH_TORCHVISION, half, half, 1.0 / 255);
-  kernel_batch_init (&launch->batch, &shape, &table, 3, 0, rand);
-  launch->params = launch->batch.params;
-  launch->table_at = 256;
-  launch->pixels_at = 2048;
-  launch->n_bytes = launch->pixels_at + launch->batch.n_pixel_bytes;
-  cudaStreamCreateWithFlags (&launch->one, HR_CUDA_STREAM_NON_BLOCKING);
-  cudaStreamCreateWithFlags (&launch->two, HR_CUDA_STREAM_NON_BLOCKING);
-  cudaEventCreateWithFlags (&launch->event, HR_CUDA_EVENT_DISABLE_TIMING);
-  g_assert_cmpint (cudaLibraryLoadData (&launch->library, code, NULL, NULL, 0, NULL, NULL, 0), ==,
-                   0);
-  g_assert_cmpint (cudaLibraryGetKernel (&launch->kernel, launch->library, "other"), ==,
-                   HR_CUDA_NOT_FOUND);
-  g_assert_cmpint (cudaLibraryGetKernel (&launch->kernel, launch->library, HR_PATCH_KERNEL), ==, 0);
-  cudaHostAlloc ((void **)&launch->host, launch->n_bytes, 0);
-  cudaHostAlloc ((void **)&launch->back, launch->batch.n_bytes, 0);
-  cudaMalloc ((void **)&launch->device, launch->n_bytes);
-  cudaMalloc ((void **)&launch->out, launch->batch.n_bytes);
-  memcpy (launch->host, launch->batch.images, 3 * sizeof (HrPatchImage));
-  memcpy (launch->host + launch->table_at, launch->batch.params.table, table_size);
-  memcpy (launch->host + launch->pixels_at, launch->batch.pixels, launch->batch.n_pixel_bytes);
-  launch->params.images = (const HrPatchImage *)(gpointer)launch->device;
-  launch->params.table = launch->device + launch->table_at;
-  launch->params.pixels = launch->device + launch->pixels_at;
-  launch->params.out = launch->out;
-}
-
-static void
-launch_clear (Launch *launch)
-{
-  cudaStreamSynchronize (launch->one);
-  cudaStreamSynchronize (launch->two);
-  cudaFree (launch->device);
-  cudaFree (launch->out);
-  cudaFreeHost (launch->host);
-  cudaFreeHost (launch->back);
-  cudaLibraryUnload (launch->library);
-  cudaEventDestroy (launch->event);
-  cudaStreamDestroy (launch->one);
-  cudaStreamDestroy (launch->two);
-  kernel_batch_clear (&launch->batch);
-}
-
-static void
-launch_give (Launch *launch)
-{
-  cudaMemcpyAsync (launch->device, launch->host, launch->n_bytes, HR_CUDA_HOST_TO_DEVICE,
-                   launch->one);
-}
-
-static int
-launch_run (Launch *launch, HrCudaStream stream)
-{
-  void *arguments[] = { &launch->params };
-
-  return cudaLaunchKernel (launch->kernel, (HrCudaSize){ hr_patch_blocks (&launch->params), 1, 1 },
-                           (HrCudaSize){ HR_PATCH_THREADS, 1, 1 }, arguments, 0, stream);
-}
-
-static void
-launch_take (Launch *launch, HrCudaStream stream)
-{
-  cudaMemcpyAsync (launch->back, launch->out, launch->batch.n_bytes, HR_CUDA_DEVICE_TO_HOST,
-                   stream);
-}
-
-static void
-check_run (HrCudaStream (*choose) (Launch *), const char *misuses)
-{
-  Launch launch;
-  HrCudaStream stream;
-
-  launch_init (&launch, code_ptx);
-  stream = choose (&launch);
-  launch_give (&launch);
-  if (stream != launch.one && *misuses == '\0') {
-    cudaEventRecord (launch.event, launch.one);
-    cudaStreamWaitEvent (stream, launch.event, 0);
-  }
-  g_assert_cmpint (launch_run (&launch, stream), ==, 0);
-  launch_take (&launch, stream);
-  cudaStreamSynchronize (stream);
-  if (*misuses == '\0')
-    g_assert_cmpmem (launch.back, launch.batch.n_bytes, launch.batch.expected,
-                     launch.batch.n_bytes);
-  assert_misuses (misuses);
-  launch_clear (&launch);
-  assert_misuses ("");
-}
-
-static HrCudaStream
-same_stream (Launch *launch)
-{
-  return launch->one;
-}
-
-static HrCudaStream
-other_stream (Launch *launch)
-{
-  return launch->two;
-}
-
-static void
-test_kernel (void)
-{
-  check_run (same_stream, "");
-  check_run (other_stream, "");
-}
-
-/* list, table and three images are read though their copy is on a stream that nobody waited for;
- * what the kernel then had was not its list */
-static void
-test_kernel_unordered (void)
-{
-  check_run (other_stream, "unordered unordered unordered unordered unordered unwritten");
-}
-
-/* what it reads is not there, or its places are none */
-static void
-test_kernel_arguments (void)
-{
-  Launch launch;
-
-  launch_init (&launch, code_ptx);
-  launch_give (&launch);
-  launch.params.pixels += 16;
-  launch_run (&launch, launch.one);
-  assert_misuses ("bad-address");
-  launch.params = launch.batch.params; /* the host's pointers */
-  launch.params.out = launch.out;
-  launch_run (&launch, launch.one);
-  assert_misuses ("bad-address bad-address");
-  launch_clear (&launch);
-
-  launch_init (&launch, code_ptx);
-  launch_give (&launch);
-  launch.params.n_rows -= 1;
-  launch_run (&launch, launch.one);
-  assert_misuses ("bad-launch");
-  launch.params.n_rows += 1;
-  launch.params.out = launch.out + 64;
-  launch_run (&launch, launch.one);
-  assert_misuses ("bad-launch");
-  g_assert_cmpint (launch_run (&launch, launch.one), ==, 0);
-  assert_misuses ("bad-launch");
-  launch_clear (&launch);
-  assert_misuses ("");
-}
-
-/* code for other devices is found out by loading it, or not before it runs */
-static void
-test_code (void)
-{
-  static const guint32 other[] = { 0x464C457F, 0, 0, 0 };
-  HrCudaLibrary library;
-  Launch launch;
-
-  g_assert_cmpint (cudaLibraryLoadData (&library, other, NULL, NULL, 0, NULL, NULL, 0), ==,
-                   HR_CUDA_INVALID_IMAGE);
-  launch_init (&launch, code_75);
-  launch_give (&launch);
-  g_assert_cmpint (launch_run (&launch, launch.one), ==, HR_CUDA_NO_KERNEL_IMAGE);
-  launch_clear (&launch);
-  assert_misuses ("");
-}
-
-static void
-test_code_eager (void)
-{
-  HrCudaLibrary library;
-
-  if (g_test_subprocess ())
-    g_assert_cmpint (cudaLibraryLoadData (&library, code_75, NULL, NULL, 0, NULL, NULL, 0), ==,
-                     HR_CUDA_NO_KERNEL_IMAGE);
-  else
-    in_process ("HR_STANDIN_LAZY", "0");
-}
-
 /* the same in all orders: misuse is found even when everything is done at once */
 static void
 test_orders (gconstpointer order)
 {
   if (!g_test_subprocess ()) {
-    in_process ("HR_STANDIN_ORDER", order);
+    standin_test_in_process ("HR_STANDIN_ORDER", order);
     return;
   }
   for (guint i = 0; i < 20; i++) {
     Bench bench;
 
-    check_run (same_stream, "");
-    check_run (other_stream, "");
     test_unordered_write ();
     test_early_free ();
     test_early_free_host ();
     bench_init (&bench);
     give (&bench, bench.one);
     take (&bench, bench.two);
-    assert_misuses ("unordered");
+    standin_test_misuses ("unordered");
     bench_clear (&bench);
   }
 }
-
-#ifdef HR_FATBIN
-/* what nvcc made is what the stand-in takes for code */
-static void
-test_real_code (void)
-{
-  g_autofree char *code = NULL;
-  Launch launch;
-
-  g_assert_true (g_file_get_contents (HR_FATBIN, &code, NULL, NULL));
-  launch_init (&launch, code);
-  launch_give (&launch);
-  g_assert_cmpint (launch_run (&launch, launch.one), ==, 0);
-  launch_clear (&launch);
-}
-#endif
 
 int
 main (int argc, char **argv)
@@ -823,16 +561,8 @@ main (int argc, char **argv)
   g_test_add_data_func ("/cuda/standin/exit/clean", "clean", test_exit);
   g_test_add_data_func ("/cuda/standin/exit/leak", "leak", test_exit);
   g_test_add_data_func ("/cuda/standin/exit/misuse", "misuse", test_exit);
-  g_test_add_func ("/cuda/standin/kernel", test_kernel);
-  g_test_add_func ("/cuda/standin/kernel-unordered", test_kernel_unordered);
-  g_test_add_func ("/cuda/standin/kernel-arguments", test_kernel_arguments);
-  g_test_add_func ("/cuda/standin/code", test_code);
-  g_test_add_func ("/cuda/standin/code-eager", test_code_eager);
   g_test_add_data_func ("/cuda/standin/orders/now", "now", test_orders);
   g_test_add_data_func ("/cuda/standin/orders/random", "random:1", test_orders);
   g_test_add_data_func ("/cuda/standin/orders/thread", "thread:1", test_orders);
-#ifdef HR_FATBIN
-  g_test_add_func ("/cuda/standin/real-code", test_real_code);
-#endif
   return g_test_run ();
 }

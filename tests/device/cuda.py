@@ -128,9 +128,12 @@ class Cuda:
 class Kernel:
     """hr_patchify of a fatbin"""
     def __init__(self, cuda, fatbin):
-        self.cuda, self.fatbin = cuda, fatbin  # the bytes must stay
+        self.cuda = cuda
+        self.room = ctypes.create_string_buffer(len(fatbin) + 64)  # it must stay
+        at = -ctypes.addressof(self.room) % 64
+        ctypes.memmove(ctypes.byref(self.room, at), fatbin, len(fatbin))
         self.library, self.kernel = ctypes.c_void_p(), ctypes.c_void_p()
-        cuda.kernel_call("LibraryLoadData", ctypes.byref(self.library), ctypes.c_char_p(fatbin), None, None, 0, None,
+        cuda.kernel_call("LibraryLoadData", ctypes.byref(self.library), ctypes.byref(self.room, at), None, None, 0, None,
                          None, 0)
         cuda.kernel_call("LibraryGetKernel", ctypes.byref(self.kernel), self.library, b"hr_patchify")
 
