@@ -2,6 +2,7 @@
 #include "hr-buffer.h"
 #include <string.h>
 #include "hr-field.h"
+#include "hr-foreign.h"
 #include "hr-ref.h"
 #include "hr-reservation.h"
 
@@ -74,6 +75,7 @@ hr_buffer_unref (HrBuffer *buffer)
   hr_reservation_unref (buffer->reservation);
   g_clear_error (&buffer->error);
   g_clear_pointer (&buffer->left_out, g_ptr_array_unref);
+  g_clear_pointer (&buffer->foreign, hr_foreign_unref);
   g_free (buffer);
   hr_live_add (&live, -1);
 }
@@ -99,6 +101,7 @@ copy_header (const HrBuffer *buffer)
   copy->origin = buffer->origin != NULL ? hr_origin_ref (buffer->origin) : NULL;
   copy->error = buffer->error != NULL ? g_error_copy (buffer->error) : NULL;
   copy->left_out = buffer->left_out != NULL ? g_ptr_array_ref (buffer->left_out) : NULL;
+  copy->foreign = buffer->foreign != NULL ? hr_foreign_ref (buffer->foreign) : NULL;
   return copy;
 }
 

@@ -100,6 +100,7 @@ typedef enum {
  * gives it away. Shared buffers are read-only; hr_buffer_make_writable() gives you one you own.
  */
 typedef struct _HrBuffer HrBuffer;
+typedef struct _HrForeign HrForeign; /* private: hr-foreign.h */
 struct _HrBuffer {
   gint64 number;
   gint64 sample;
@@ -119,6 +120,7 @@ struct _HrBuffer {
   GError *error;              /* of a hole: why */
   GPtrArray *left_out; /* of a packed row: HrBuffer: holes of its block, and of those before it that
                         * made no row, that are in no row */
+  HrForeign *foreign;  /* of one that another process sent: where its run is behind it */
 };
 
 #define HR_TYPE_BUFFER (hr_buffer_get_type ())

@@ -1,5 +1,6 @@
 /* hr-checkpoint.c: where a run is, as a document that another run can go on from */
 #include "hr-checkpoint.h"
+#include "hr-foreign.h"
 #include "hr-json.h"
 #include "hr-packer.h"
 #include "hr-tell.h"
@@ -244,7 +245,7 @@ check_graph (HrPipeline *pipeline, GError **error)
     else if (!element->common.ordered && element->outputs->len > 0 && element->inputs->len > 0)
       what = g_strdup_printf ("%s \"%s\" has ordered=false: what comes when is chance", def->name,
                               element->common.name);
-    else if (def->finish != NULL && def->group == NULL)
+    else if (def->finish != NULL && def->group == NULL && element->outputs->len > 0)
       what = g_strdup_printf ("%s \"%s\" holds samples back and does not say which", def->name,
                               element->common.name);
     if (what != NULL)
@@ -409,11 +410,21 @@ hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **err
 {
   HrPosition position = { 0 };
   gint64 steps = 0;
+  HrForeign *foreign;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
   if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED) {
     refuse (error, "the pipeline has not been started");
     return NULL;
+  }
+  foreign = buffer == NULL            ? hr_foreign_find_done (pipeline, &steps)
+            : buffer->foreign != NULL ? hr_foreign_ref (buffer->foreign)
+                                      : NULL;
+  if (foreign != NULL) {
+    char *document = hr_foreign_get_checkpoint (foreign, error);
+
+    hr_foreign_unref (foreign);
+    return document;
   }
   if (!check_graph (pipeline, error))
     return NULL;
@@ -438,15 +449,29 @@ hr_checkpoint_note (HrPipeline *pipeline)
   gint64 every = (gint64)pipeline->settings.checkpoint_every, steps = 0;
   HrPosition position = { 0 };
   GError *error = NULL;
+  HrForeign *foreign;
   gboolean due;
 
-  if (every == 0 || !find_done (pipeline, &position, &steps) || steps % every != 0)
+  if (every == 0)
     return;
+  foreign = hr_foreign_find_done (pipeline, &steps);
+  if ((foreign == NULL && !find_done (pipeline, &position, &steps)) || steps % every != 0) {
+    g_clear_pointer (&foreign, hr_foreign_unref);
+    return;
+  }
   hr_mutex_lock (&pipeline->lock);
   due = steps > pipeline->told_step;
   if (due)
     pipeline->told_step = steps;
   hr_mutex_unlock (&pipeline->lock);
+  if (foreign != NULL) {
+    char *document = due ? hr_foreign_get_checkpoint (foreign, NULL) : NULL;
+
+    hr_foreign_unref (foreign);
+    if (document != NULL)
+      hr_pipeline_post_text (pipeline, HR_MESSAGE_CHECKPOINT, document);
+    return;
+  }
   if (!due || !check_graph (pipeline, NULL))
     return;
   if (!hr_tell_sync (pipeline, &error))

@@ -58,6 +58,35 @@ gboolean hr_element_is_set (HrElement *element, const char *property);
  */
 void hr_element_warn (HrElement *element, const GError *why);
 /**
+ * hr_element_end_run: (skip)
+ * @why: (nullable) (transfer full): what has gone wrong; %NULL: nothing, but it need not go on
+ *
+ * Ends the run as an error of the element does, or as hr_pipeline_stop() does. From any thread, for
+ * what none of the element's functions is inside for; between start() and stop().
+ */
+void hr_element_end_run (HrElement *element, GError *why);
+/**
+ * hr_element_get_outcome: (skip)
+ * @why: (out) (optional): its first error; #HR_CORE_ERROR_STOPPED if it was stopped
+ *
+ * For stop().
+ *
+ * Returns: %TRUE if the run has come to its end
+ */
+gboolean hr_element_get_outcome (HrElement *element, GError **why);
+/**
+ * hr_element_get_checkpoint: (skip)
+ * @buffer: that the sink has got
+ * @n_steps: (out): hr_pipeline_get_n_steps()
+ * @error: why there is none
+ *
+ * For sinks that hand on what they get: hr_pipeline_get_checkpoint() of the element's pipeline.
+ *
+ * Returns: (transfer full) (nullable): where the run is behind that buffer
+ */
+char *hr_element_get_checkpoint (HrElement *element, HrBuffer *buffer, gint64 *n_steps,
+                                 GError **error);
+/**
  * hr_element_is_measured: (skip)
  * @field: one that the element gives, "images"
  *
@@ -193,6 +222,7 @@ struct _HrElementDef {
   gboolean network; /* waits for a network: for the verdict */
   gboolean plans;   /* a source that reads what the plan says, see hr_out_get_plan() */
   gboolean trains;  /* a sink that stands for the trainer: its consume() is the step */
+  gboolean relays;  /* a sink that hands on all it gets to another run: consume() sees holes, too */
 
   /* after parsing and setting: do the properties make sense together? HR_PARSE_ERROR_CONFLICT */
   gboolean (*check) (gconstpointer self, GError **error);
@@ -206,7 +236,7 @@ struct _HrElementDef {
   HrFlow (*create) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
   gboolean (*process) (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *out,
                        GError **error);
-  /* transforms that hold buffers back: the input has ended */
+  /* transforms that hold buffers back, and sinks: the input has ended */
   gboolean (*finish) (gconstpointer self, gpointer worker, HrOut *out, GError **error);
 
   const char *each_field; /* "images" */
@@ -349,6 +379,20 @@ void hr_out_pad (HrOut *out, guint epoch, gint64 place, const HrRowMark *row);
  * that was found out, and a hole takes its place.
  */
 void hr_out_leave_out (HrOut *out, guint epoch, HrOrigin *origin, const HrWanted *wanted);
+
+/**
+ * hr_out_adopt: (skip)
+ * @buffer: that another run has made, and sent here
+ * @checkpoint: (nullable): where that run is behind it …
+ * @refusal: (nullable): … or why it cannot tell
+ * @n_steps: of that run; -1 unknown
+ *
+ * For sources, before they push it. What was skipped or dropped over there, and is a hole in
+ * @buffer, is counted and told here as well, whatever on-error says: that has been decided.
+ * hr_pipeline_get_checkpoint() gives @checkpoint for @buffer.
+ */
+void hr_out_adopt (HrOut *out, HrBuffer *buffer, const char *checkpoint, const char *refusal,
+                   gint64 n_steps);
 
 /* batch: TRUE: a sample with #HR_BUFFER_BLOCK_END ends a block, of which one row is made, whatever
  * block() says */

@@ -125,13 +125,20 @@ hr_fault_known (HrRun *run, const HrOrigin *origin, GError *why)
 void
 hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why)
 {
+  if (why != NULL)
+    add_who_and_where (why, run->element, origin, NULL);
+  hr_fault_foreign_drop (run, origin, why);
+}
+
+void
+hr_fault_foreign_drop (HrRun *run, const HrOrigin *origin, const GError *why)
+{
   HrPipeline *pipeline = run->pipeline;
 
   if (why == NULL) {
     __atomic_add_fetch (&pipeline->n_dropped, 1, __ATOMIC_RELAXED);
     return;
   }
-  add_who_and_where (why, run->element, origin, NULL);
   if (why->domain == HR_DATA_ERROR && why->code >= 0 && why->code < HR_N_DATA_ERRORS)
     __atomic_add_fetch (&pipeline->dropped[why->code], 1, __ATOMIC_RELAXED);
   else

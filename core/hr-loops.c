@@ -225,7 +225,7 @@ take_one (HrWorker *worker, HrBuffer *buffer, gint64 step)
   guint64 bytes = hr_sink_hold (buffer);
   gboolean within = hr_tell_taken (run, buffer);
 
-  if (!within || (buffer->flags & HR_BUFFER_HOLE))
+  if (!within || ((buffer->flags & HR_BUFFER_HOLE) && !run->def->relays))
     hr_buffer_unref (buffer);
   else
     within = hr_work_consume (worker, buffer);
@@ -271,6 +271,8 @@ sink_loop (HrWorker *worker)
     hr_sink_done (run, mark);
     max = adapt (max, mark - begin, n);
   }
+  if (within)
+    hr_work_finish (worker);
   hr_sink_leave (run);
 }
 

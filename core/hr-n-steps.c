@@ -48,6 +48,9 @@ hr_pipeline_get_n_steps (HrPipeline *pipeline)
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), -1);
   settings = &pipeline->settings;
+  n = __atomic_load_n (&pipeline->foreign_steps, __ATOMIC_RELAXED);
+  if (n >= 0)
+    return n;
   if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED || settings->requests
       || (source = find_source (pipeline)) == NULL)
     return -1;

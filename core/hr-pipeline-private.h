@@ -156,6 +156,8 @@ struct _HrRun {
   HrPosition taken; /* behind the step that has come; epoch -1: not known */
   HrPosition done;  /* … that the trainer is done with: with the lock */
   gint64 n_done;    /* steps of the whole run up to there; -1: none */
+  HrForeign *foreign_taken; /* of what has come from another run, like taken … */
+  HrForeign *foreign_done;  /* … and done: with the lock */
   GChecksum *checksum;
   HrTally *tally; /* of the samples it has got; NULL: none */
 
@@ -211,6 +213,8 @@ struct _HrPipeline {
   gboolean resume_force;
   gint64 first_step; /* steps that the run had before this one */
   gint64 told_step;  /* of the last checkpoint that was posted; with the lock */
+  gint64 foreign_steps; /* of the run of another process that this one goes on with; -1: unknown, or
+                         * there is none. Atomic */
   HrPipeline *inner; /* finds out lengths meanwhile; with the lock */
   GPtrArray *scans; /* char *: JSON: what those that have ended did, for the stats; with the lock */
   gboolean measures; /* is such a one: all lines as they lie there, holes are delivered, too … */
@@ -301,6 +305,8 @@ gboolean hr_fault_holeless (HrRun *run, const HrBuffer *sample, const HrOrigin *
 /* a sample is left out: counts and tells it; puts who and where in front of @why, which may be NULL
  */
 void hr_fault_drop (HrRun *run, const HrOrigin *origin, GError *why);
+/* of one that another run has left out, and said who and where */
+void hr_fault_foreign_drop (HrRun *run, const HrOrigin *origin, const GError *why);
 /* the same of one that was found bad, and skipped, when lengths were found out */
 void hr_fault_known (HrRun *run, const HrOrigin *origin, GError *why);
 /* TRUE: a bad sample of that element is skipped */

@@ -177,6 +177,7 @@ hr_pipeline_init (HrPipeline *pipeline)
   hr_mutex_init (&pipeline->live);
   hr_cond_init (&pipeline->changed);
   pipeline->stop_bell.fd = -1;
+  pipeline->foreign_steps = -1;
   pipeline->elements = g_ptr_array_new_with_free_func (g_object_unref);
   pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_link_free);
   g_queue_init (&pipeline->messages);

@@ -1,5 +1,6 @@
 /* hr-run.c: an element's part of a running pipeline: its workers, its waits, its end */
 #include "hr-async.h"
+#include "hr-foreign.h"
 #include "hr-log.h"
 #include "hr-packer.h"
 #include "hr-pool.h"
@@ -79,6 +80,8 @@ hr_run_free (HrRun *run)
   g_clear_pointer (&run->tally, hr_tally_free);
   g_queue_clear_full (&run->skipped, hr_skipped_free);
   g_clear_pointer (&run->known_skipped, g_array_unref);
+  g_clear_pointer (&run->foreign_taken, hr_foreign_unref);
+  g_clear_pointer (&run->foreign_done, hr_foreign_unref);
   g_clear_pointer (&run->threads, g_array_unref);
   g_clear_pointer (&run->allocators, g_hash_table_unref);
   hr_allocator_unref (run->pool);

@@ -322,7 +322,7 @@ consume_one (HrElement *sink)
 
   if (good) {
     count (worker, buffer);
-    if (buffer->flags & HR_BUFFER_HOLE)
+    if ((buffer->flags & HR_BUFFER_HOLE) && !sink->run->def->relays)
       hr_buffer_unref (buffer);
     else
       good = hr_work_consume (worker, buffer);
@@ -331,6 +331,8 @@ consume_one (HrElement *sink)
   if (good) {
     hr_sink_done (sink->run, hr_now ());
   } else {
+    if (buffer == NULL)
+      hr_work_finish (worker);
     hr_link_close (input (sink, 0));
     hr_sink_leave (sink->run);
   }

@@ -1,5 +1,6 @@
 /* hr-sink.c: the end of the line: asks for a step, takes it, and measures how long that took */
 #include "hr-checkpoint.h"
+#include "hr-foreign.h"
 #include "hr-verdict.h"
 
 void
@@ -110,6 +111,10 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
   }
   if (!hr_position_behind (run, buffers[n - 1], &run->taken))
     run->taken.epoch = -1;
+  if (buffers[n - 1]->foreign != NULL) {
+    g_clear_pointer (&run->foreign_taken, hr_foreign_unref);
+    run->foreign_taken = hr_foreign_ref (buffers[n - 1]->foreign);
+  }
   for (guint i = 0; i < n; i++) {
     count_images (run, buffers[i]);
     if (run->checksum != NULL)
@@ -125,6 +130,12 @@ hr_sink_done (HrRun *run, gint64 now)
     hr_mutex_lock (&run->lock);
     run->done = run->taken;
     run->n_done = run->pipeline->first_step + run->step;
+    hr_mutex_unlock (&run->lock);
+    hr_checkpoint_note (run->pipeline);
+  }
+  if (run->foreign_taken != NULL) {
+    hr_mutex_lock (&run->lock);
+    hr_foreign_done (run, run->foreign_taken);
     hr_mutex_unlock (&run->lock);
     hr_checkpoint_note (run->pipeline);
   }

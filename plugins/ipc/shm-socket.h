@@ -1,0 +1,18 @@
+/* shm-socket.h: unix sockets by name, of the abstract kind: they need no file, and go with their
+ * process. Only the same user gets through. */
+#pragma once
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* -1 with the error: #HR_RESOURCE_ERROR */
+int hr_shm_listen (const char *name, GError **error);
+/* the next who has come; -1 without an error: nobody, or one who went again; with one: a stranger
+ * was turned away */
+int hr_shm_accept (int listening, GError **error);
+/* -1 without an error: nobody listens there yet */
+int hr_shm_connect (const char *name, GError **error);
+/* is @fd such a socket, connected, with the same user at its other end? */
+gboolean hr_shm_check (int fd, GError **error);
+
+G_END_DECLS
