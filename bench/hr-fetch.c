@@ -1,6 +1,6 @@
 /* hr-fetch.c: objects from S3 into memory, as many at once as there is to be measured
  *
- * usage: hr-fetch CONCURRENCY auto|none BUCKET < keys
+ * usage: hr-fetch CONCURRENCY auto|none BUCKET [IO-THREADS] < keys
  *
  * Endpoint and credentials come from the environment. Prints what it took as one JSON object. */
 #include "hr-error.h"
@@ -118,11 +118,13 @@ main (int argc, char **argv)
   gint64 begin = hr_now ();
   guint next = 0;
 
-  if (argc != 4) {
-    fputs ("usage: hr-fetch CONCURRENCY auto|none BUCKET < keys\n", stderr);
+  if (argc < 4) {
+    fputs ("usage: hr-fetch CONCURRENCY auto|none BUCKET [IO-THREADS] < keys\n", stderr);
     return 2;
   }
   options.max_transfers = (guint)g_ascii_strtoull (argv[1], NULL, 10);
+  if (argc > 4)
+    options.io_threads = (guint)g_ascii_strtoull (argv[4], NULL, 10);
   options.verify = strcmp (argv[2], "none") == 0 ? HR_VERIFY_NONE : HR_VERIFY_AUTO;
   keys = read_keys ();
   run.pool = hr_allocator_pool_new (64 * 1024 * 1024);
