@@ -1,13 +1,14 @@
 /* s3-error.c: what an S3 server says when it refuses */
 #include "s3-error.h"
 #include "hr-error.h"
+#include "s3-xml.h"
 #include <string.h>
 
 typedef struct {
+  HrS3Xml xml;
   HrS3Error *parsed;
   gboolean is_error;
   guint depth;
-  GString *text;
 } Reader;
 
 static void
@@ -19,14 +20,7 @@ on_start (GMarkupParseContext *context G_GNUC_UNUSED, const char *element,
 
   if (reader->depth++ == 0)
     reader->is_error = strcmp (element, "Error") == 0;
-  g_string_truncate (reader->text, 0);
-}
-
-static void
-take (char **field, const char *value)
-{
-  g_free (*field);
-  *field = *value ? g_strdup (value) : NULL;
+  g_string_truncate (reader->xml.text, 0);
 }
 
 static void
@@ -38,26 +32,19 @@ on_end (GMarkupParseContext *context G_GNUC_UNUSED, const char *element, gpointe
   if (--reader->depth != 1 || !reader->is_error)
     return;
   if (strcmp (element, "Code") == 0)
-    take (&reader->parsed->code, reader->text->str);
+    hr_s3_xml_take (&reader->parsed->code, reader->xml.text->str);
   else if (strcmp (element, "Message") == 0)
-    take (&reader->parsed->message, g_strstrip (reader->text->str));
+    hr_s3_xml_take (&reader->parsed->message, g_strstrip (reader->xml.text->str));
   else if (strcmp (element, "Region") == 0)
-    take (&reader->parsed->region, reader->text->str);
-}
-
-static void
-on_text (GMarkupParseContext *context G_GNUC_UNUSED, const char *text, gsize length, gpointer data,
-         GError **error G_GNUC_UNUSED)
-{
-  g_string_append_len (((Reader *)data)->text, text, length);
+    hr_s3_xml_take (&reader->parsed->region, reader->xml.text->str);
 }
 
 gboolean
 hr_s3_error_parse (HrS3Error *parsed, const char *text, gsize size)
 {
-  static const GMarkupParser parser = { on_start, on_end, on_text, NULL, NULL };
+  static const GMarkupParser parser = { on_start, on_end, hr_s3_xml_on_text, NULL, NULL };
   g_autoptr (GString) buffer = g_string_new (NULL);
-  Reader reader = { .parsed = parsed, .text = buffer };
+  Reader reader = { .parsed = parsed, .xml = { buffer } };
   g_autoptr (GMarkupParseContext) context = NULL;
 
   *parsed = (HrS3Error){ 0 };

@@ -2,6 +2,7 @@
 #include "s3-list.h"
 #include "hr-error.h"
 #include "sigv4.h"
+#include "s3-xml.h"
 #include <string.h>
 
 char *
@@ -21,13 +22,13 @@ hr_s3_list_query (const char *prefix, const char *token, guint max_keys)
 }
 
 typedef struct {
+  HrS3Xml xml;
   HrS3Page *page;
   HrS3Entry entry;
   gboolean encoded;
   gboolean truncated;
   guint depth;
   gboolean in_entry;
-  GString *text;
 } Reader;
 
 static void
@@ -65,14 +66,7 @@ on_start (GMarkupParseContext *context G_GNUC_UNUSED, const char *element,
     reader->entry = (HrS3Entry){ .size = -1 };
   }
   reader->depth++;
-  g_string_truncate (reader->text, 0);
-}
-
-static void
-set_text (char **field, GString *text)
-{
-  g_free (*field);
-  *field = g_strndup (text->str, text->len);
+  g_string_truncate (reader->xml.text, 0);
 }
 
 static void
@@ -82,11 +76,11 @@ end_entry_part (Reader *reader, const char *element)
   guint64 size;
 
   if (strcmp (element, "Key") == 0)
-    set_text (&entry->key, reader->text);
+    hr_s3_xml_take (&entry->key, reader->xml.text->str);
   else if (strcmp (element, "ETag") == 0)
-    set_text (&entry->etag, reader->text);
+    hr_s3_xml_take (&entry->etag, reader->xml.text->str);
   else if (strcmp (element, "Size") == 0
-           && g_ascii_string_to_unsigned (reader->text->str, 10, 0, G_MAXINT64, &size, NULL))
+           && g_ascii_string_to_unsigned (reader->xml.text->str, 10, 0, G_MAXINT64, &size, NULL))
     entry->size = size;
 }
 
@@ -125,19 +119,12 @@ on_end (GMarkupParseContext *context G_GNUC_UNUSED, const char *element, gpointe
   } else if (depth == 2 && reader->in_entry) {
     end_entry_part (reader, element);
   } else if (depth == 1 && strcmp (element, "NextContinuationToken") == 0) {
-    set_text (&reader->page->next, reader->text);
+    hr_s3_xml_take (&reader->page->next, reader->xml.text->str);
   } else if (depth == 1 && strcmp (element, "IsTruncated") == 0) {
-    reader->truncated = strcmp (g_strstrip (reader->text->str), "true") == 0;
+    reader->truncated = strcmp (g_strstrip (reader->xml.text->str), "true") == 0;
   } else if (depth == 1 && strcmp (element, "EncodingType") == 0) {
-    reader->encoded = g_ascii_strcasecmp (g_strstrip (reader->text->str), "url") == 0;
+    reader->encoded = g_ascii_strcasecmp (g_strstrip (reader->xml.text->str), "url") == 0;
   }
-}
-
-static void
-on_text (GMarkupParseContext *context G_GNUC_UNUSED, const char *text, gsize length, gpointer data,
-         GError **error G_GNUC_UNUSED)
-{
-  g_string_append_len (((Reader *)data)->text, text, length);
 }
 
 /* once, and '+' is a space: AWS writes spaces so, others as %20; a '+' of a key comes as %2B */
@@ -175,9 +162,9 @@ check (const Reader *reader, GError **error)
 gboolean
 hr_s3_list_parse (HrS3Page *page, const char *text, gsize size, GError **error)
 {
-  static const GMarkupParser parser = { on_start, on_end, on_text, NULL, NULL };
+  static const GMarkupParser parser = { on_start, on_end, hr_s3_xml_on_text, NULL, NULL };
   g_autoptr (GString) buffer = g_string_new (NULL);
-  Reader reader = { .page = page, .text = buffer };
+  Reader reader = { .page = page, .xml = { buffer } };
   g_autoptr (GMarkupParseContext) context =
       g_markup_parse_context_new (&parser, G_MARKUP_TREAT_CDATA_AS_TEXT, &reader, NULL);
   g_autoptr (GError) failure = NULL;

@@ -3,6 +3,7 @@
 #include "hr-error.h"
 #include "s3-ask.h"
 #include "s3-endpoint.h"
+#include "s3-xml.h"
 #include "sigv4.h"
 #include <string.h>
 
@@ -16,10 +17,10 @@
 /* ---- the answer ---- */
 
 typedef struct {
+  HrS3Xml xml;
   HrS3StsAnswer *answer;
   char *parents[MAX_DEPTH];
   guint depth;
-  GString *text;
 } Reader;
 
 static void
@@ -33,25 +34,18 @@ on_start (GMarkupParseContext *context G_GNUC_UNUSED, const char *element,
     g_set_error (error, G_MARKUP_ERROR, G_MARKUP_ERROR_INVALID_CONTENT, "too deep");
   else
     reader->parents[reader->depth++] = g_strdup (element);
-  g_string_truncate (reader->text, 0);
-}
-
-static void
-take (char **field, const char *value)
-{
-  g_free (*field);
-  *field = *value ? g_strdup (value) : NULL;
+  g_string_truncate (reader->xml.text, 0);
 }
 
 static void
 take_key (HrS3Keys *keys, const char *element, const char *value)
 {
   if (strcmp (element, "AccessKeyId") == 0)
-    take (&keys->access_key, value);
+    hr_s3_xml_take (&keys->access_key, value);
   else if (strcmp (element, "SecretAccessKey") == 0)
-    take (&keys->secret_key, value);
+    hr_s3_xml_take (&keys->secret_key, value);
   else if (strcmp (element, "SessionToken") == 0)
-    take (&keys->session_token, value);
+    hr_s3_xml_take (&keys->session_token, value);
   else if (strcmp (element, "Expiration") == 0)
     keys->expires = hr_s3_keys_time (value);
 }
@@ -62,31 +56,24 @@ on_end (GMarkupParseContext *context G_GNUC_UNUSED, const char *element, gpointe
 {
   Reader *reader = data;
   const char *parent = reader->depth > 1 ? reader->parents[reader->depth - 2] : "";
-  const char *value = g_strstrip (reader->text->str);
+  const char *value = g_strstrip (reader->xml.text->str);
 
   if (strcmp (parent, "Credentials") == 0)
     take_key (&reader->answer->keys, element, value);
   else if (strcmp (parent, "Error") == 0 && strcmp (element, "Code") == 0)
-    take (&reader->answer->code, value);
+    hr_s3_xml_take (&reader->answer->code, value);
   else if (strcmp (parent, "Error") == 0 && strcmp (element, "Message") == 0)
-    take (&reader->answer->message, value);
-  g_string_truncate (reader->text, 0);
+    hr_s3_xml_take (&reader->answer->message, value);
+  g_string_truncate (reader->xml.text, 0);
   g_free (reader->parents[--reader->depth]);
-}
-
-static void
-on_text (GMarkupParseContext *context G_GNUC_UNUSED, const char *text, gsize length, gpointer data,
-         GError **error G_GNUC_UNUSED)
-{
-  g_string_append_len (((Reader *)data)->text, text, length);
 }
 
 gboolean
 hr_s3_sts_parse (HrS3StsAnswer *answer, const char *text, gsize size)
 {
-  static const GMarkupParser parser = { on_start, on_end, on_text, NULL, NULL };
+  static const GMarkupParser parser = { on_start, on_end, hr_s3_xml_on_text, NULL, NULL };
   g_autoptr (GString) buffer = g_string_new (NULL);
-  Reader reader = { .answer = answer, .text = buffer };
+  Reader reader = { .answer = answer, .xml = { buffer } };
   g_autoptr (GMarkupParseContext) context = NULL;
   gboolean whole;
 
