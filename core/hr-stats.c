@@ -266,9 +266,8 @@ add_times (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
 
   hr_pipeline_get_transfers (pipeline, &copied, &waited);
   /* the device stood still while the program went on: that lies in its own time */
-  waited = MIN (waited, train);
   add_or_null (builder, "wait_ratio", trains,
-               trains ? (double)(wait + waited) / (wait + train) : 0);
+               trains ? (double)(wait + MIN (waited, train)) / (wait + train) : 0);
   add_double (builder, "prepare_s", seconds (wait));
   add_double (builder, "transfer_s", seconds (copied));
   add_double (builder, "transfer_wait_s", seconds (waited));

@@ -65,7 +65,7 @@ def _read_text(pipeline: str | os.PathLike[str]) -> str:
 
 
 class Loader:
-    """Iterates over what a pipeline's pullable sink (``appsink``) delivers.
+    """Iterates over what a pipeline's pullable sink (``appsink``, ``cudasink``) delivers.
 
     ``for batch in loader`` is one epoch; the next ``for`` is the next epoch, in an order of its own, and the
     pipeline reads ahead across the border. ``next(loader)`` goes on through all epochs, for trainers that count
