@@ -190,6 +190,9 @@ hr_ticket_set_data (HrTicket *ticket, gpointer data)
   ticket->data = data;
 }
 
+/**
+ * hr_ticket_get_data: (skip)
+ */
 gpointer
 hr_ticket_get_data (const HrTicket *ticket)
 {

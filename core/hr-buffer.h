@@ -8,8 +8,9 @@ G_BEGIN_DECLS
 
 /**
  * HrOrigin:
- * @uri: the object the sample comes from
- * @root: the location given to the source, or its folder: the tree that links may not leave
+ * @uri: (type utf8) (nullable): the object the sample comes from
+ * @root: (type utf8) (nullable): the location given to the source, or its folder: the tree that
+ * links may not leave
  * @byte: offset of the line's first byte, -1 unknown
  * @length: bytes of the line without its end, -1 unknown
  * @line: physical line, the first is 1; -1 unknown

@@ -413,6 +413,8 @@ hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **err
   HrForeign *foreign;
 
   g_return_val_if_fail (HR_IS_PIPELINE (pipeline), NULL);
+  if (!hr_pipeline_check_process (pipeline, error))
+    return NULL;
   if (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED) {
     refuse (error, "the pipeline has not been started");
     return NULL;

@@ -73,9 +73,9 @@ typedef enum {
   HR_DATA_ERROR_OVERLONG,
   HR_DATA_ERROR_LINK_REFUSED,
   HR_DATA_ERROR_NO_LABEL, /* nothing in it to learn: dropped, never an error */
-  HR_DATA_ERROR_OTHER,    /* for elements whose samples are none of the above */
-  HR_N_DATA_ERRORS        /*< skip >*/
+  HR_DATA_ERROR_OTHER     /* for elements whose samples are none of the above */
 } HrDataError;
+#define HR_N_DATA_ERRORS (HR_DATA_ERROR_OTHER + 1)
 
 GQuark hr_parse_error_quark (void);
 GQuark hr_core_error_quark (void);

@@ -192,7 +192,7 @@ hr_memory_new_wrapped (gpointer data, gsize size, GDestroyNotify notify, gpointe
 
 /**
  * hr_memory_new_copy:
- * @data: bytes
+ * @data: (array length=size) (element-type guint8): bytes
  * @size: their number
  *
  * Returns: (transfer full): heap memory with the same bytes

@@ -148,7 +148,7 @@ gboolean hr_pipeline_push (HrPipeline *pipeline, const char *name, HrBuffer *buf
 gboolean hr_pipeline_push_timed (HrPipeline *pipeline, const char *name, HrBuffer *buffer,
                                  gint64 timeout, gboolean *timed_out, GError **error);
 /**
- * hr_pipeline_make_hole:
+ * hr_pipeline_make_hole: (skip)
  * @name: of an `appsrc`
  * @buffer: (transfer full): what is left of the sample: epoch, place and origin are kept
  * @why: (transfer full) (nullable): #HR_DATA_ERROR: it is bad, and `on-error` says what follows;
@@ -190,17 +190,30 @@ HrBuffer *hr_pipeline_take (HrPipeline *pipeline, const char *name, gint64 timeo
  * hr_pipeline_answer:
  * @name: of the `appmap` that @taken came from
  * @taken: (transfer none): what hr_pipeline_take() gave
- * @result: (transfer full) (nullable): what takes its place
- * @why: (transfer full) (nullable): there is no result. An #HR_DATA_ERROR: the sample is bad, and
- *   `on-error` says what follows; any other: the run ends
+ * @result: (transfer full) (nullable): what takes its place; %NULL: a hole does, the sample is left
+ *   out
  * @error: #HR_CORE_ERROR
  *
- * Never waits. Without @result and @why the sample is left out: a hole takes its place.
+ * Never waits.
  *
  * Returns: %FALSE if nobody wants the answer any more, or with @error
  */
 gboolean hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken,
-                             HrBuffer *result, GError *why, GError **error);
+                             HrBuffer *result, GError **error);
+/**
+ * hr_pipeline_reject:
+ * @name: of the `appmap` that @taken came from
+ * @taken: (transfer none): what hr_pipeline_take() gave
+ * @why: (transfer none): an #HR_DATA_ERROR: the sample is bad, and `on-error` says what follows;
+ *   any other: the run ends
+ * @error: #HR_CORE_ERROR
+ *
+ * The other answer: there is no result.
+ *
+ * Returns: as hr_pipeline_answer()
+ */
+gboolean hr_pipeline_reject (HrPipeline *pipeline, const char *name, HrBuffer *taken,
+                             const GError *why, GError **error);
 
 /**
  * hr_pipeline_request:

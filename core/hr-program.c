@@ -257,15 +257,12 @@ hr_pipeline_take (HrPipeline *pipeline, const char *name, gint64 timeout, gboole
   return buffer;
 }
 
-gboolean
-hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken, HrBuffer *result,
-                    GError *why, GError **error)
+static gboolean
+answer (HrPipeline *pipeline, const char *name, const HrBuffer *taken, HrBuffer *result,
+        GError *why, GError **error)
 {
-  HrElement *element;
+  HrElement *element = find_app_element (pipeline, "answer", name, TRUE, error);
 
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && taken != NULL, FALSE);
-  g_return_val_if_fail (result == NULL || why == NULL, FALSE);
-  element = find_app_element (pipeline, "answer", name, TRUE, error);
   if (element != NULL && !is_over (element)
       && element->def->answer (element->run->shared, taken->number, result, why))
     return TRUE;
@@ -277,4 +274,20 @@ hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken, HrB
     hr_buffer_unref (result);
   g_clear_error (&why);
   return FALSE;
+}
+
+gboolean
+hr_pipeline_answer (HrPipeline *pipeline, const char *name, HrBuffer *taken, HrBuffer *result,
+                    GError **error)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && taken != NULL, FALSE);
+  return answer (pipeline, name, taken, result, NULL, error);
+}
+
+gboolean
+hr_pipeline_reject (HrPipeline *pipeline, const char *name, HrBuffer *taken, const GError *why,
+                    GError **error)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && taken != NULL && why != NULL, FALSE);
+  return answer (pipeline, name, taken, NULL, g_error_copy (why), error);
 }

@@ -410,6 +410,19 @@ hr_registry_list (void)
   return list;
 }
 
+char **
+hr_registry_get_names (void)
+{
+  g_autoptr (GPtrArray) rows = hr_registry_list ();
+  g_autoptr (GPtrArray) names = g_ptr_array_new ();
+
+  for (guint i = 0; i < rows->len; i++)
+    g_ptr_array_add (names, g_strdup (((const HrElementInfo *)rows->pdata[i])->name));
+  g_ptr_array_sort (names, compare_strings);
+  g_ptr_array_add (names, NULL);
+  return (char **)g_ptr_array_free (g_steal_pointer (&names), FALSE);
+}
+
 const char *
 hr_registry_suggest (const char *name)
 {

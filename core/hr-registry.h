@@ -31,6 +31,12 @@ const HrElementDef *hr_registry_find (const char *name, GError **error);
  *   opening any; those of hr_registry_add() are of plugin "program". The rows live for ever.
  */
 GPtrArray *hr_registry_list (void);
+/**
+ * hr_registry_get_names:
+ *
+ * Returns: (transfer full) (array zero-terminated=1): the names of all known elements, sorted
+ */
+char **hr_registry_get_names (void);
 /* (transfer none) (nullable): the nearest element name */
 const char *hr_registry_suggest (const char *name);
 /* adds elements of a program's own, or of the test at hand; the table must live for ever */

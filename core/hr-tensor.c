@@ -197,7 +197,7 @@ hr_tensor_get_memory (const HrTensor *tensor)
 }
 
 /**
- * hr_tensor_get_data:
+ * hr_tensor_get_data: (skip)
  *
  * Returns: (nullable): the first element, %NULL for memory the CPU cannot reach. Write only into a
  *   tensor that you made and have not passed on.
@@ -228,6 +228,26 @@ HrDType
 hr_tensor_get_dtype (const HrTensor *tensor)
 {
   return tensor->dtype;
+}
+
+/**
+ * hr_tensor_get_bytes:
+ *
+ * For bindings: the bytes of all elements of a contiguous tensor, without a copy. They hold the
+ * tensor.
+ *
+ * Returns: (transfer full) (nullable): the bytes; %NULL if it has gaps, or if the CPU cannot reach
+ *   it
+ */
+GBytes *
+hr_tensor_get_bytes (HrTensor *tensor)
+{
+  gpointer data = hr_tensor_get_data (tensor);
+
+  if (data == NULL || !hr_tensor_is_contiguous (tensor))
+    return NULL;
+  return g_bytes_new_with_free_func (data, hr_tensor_get_n_bytes (tensor),
+                                     (GDestroyNotify)hr_tensor_unref, hr_tensor_ref (tensor));
 }
 
 /**

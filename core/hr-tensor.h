@@ -60,6 +60,8 @@ void hr_tensor_unref (HrTensor *tensor);
 HrMemory *hr_tensor_get_memory (const HrTensor *tensor);
 /* the first element, NULL for memory the CPU cannot reach */
 gpointer hr_tensor_get_data (const HrTensor *tensor);
+/* the bytes of a contiguous tensor, without a copy; (transfer full) */
+GBytes *hr_tensor_get_bytes (HrTensor *tensor);
 gsize hr_tensor_get_offset (const HrTensor *tensor);
 HrDType hr_tensor_get_dtype (const HrTensor *tensor);
 const char *hr_tensor_get_dtype_name (const HrTensor *tensor);

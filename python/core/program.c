@@ -193,7 +193,8 @@ py_answer (PyObject *object, PyObject *args, PyObject *keywords)
   g_autoptr (HrBuffer) result = NULL;
   const char *element;
   HrBuffer *taken;
-  GError *why = NULL, *wrong = NULL;
+  g_autoptr (GError) why = NULL;
+  GError *wrong = NULL;
   gboolean wanted;
   int fatal = 0;
 
@@ -209,7 +210,8 @@ py_answer (PyObject *object, PyObject *args, PyObject *keywords)
     if (!py_set_fields (result, fields))
       return NULL;
   }
-  wanted = hr_pipeline_answer (py_pipeline_get (object), element, taken, g_steal_pointer (&result),
-                               why, &wrong);
+  wanted = why != NULL ? hr_pipeline_reject (py_pipeline_get (object), element, taken, why, &wrong)
+                       : hr_pipeline_answer (py_pipeline_get (object), element, taken,
+                                             g_steal_pointer (&result), &wrong);
   return wrong != NULL ? py_raise (wrong) : PyBool_FromLong (wanted);
 }

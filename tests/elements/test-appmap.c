@@ -51,11 +51,9 @@ test_order (void)
   for (guint i = 4; i-- > 0;) {
     g_autofree char *text = g_strdup_printf ("%u", i);
 
-    g_assert_true (
-        hr_pipeline_answer (pipeline, "map", taken[i], note (taken[i], text), NULL, &error));
+    g_assert_true (hr_pipeline_answer (pipeline, "map", taken[i], note (taken[i], text), &error));
   }
-  g_assert_false (
-      hr_pipeline_answer (pipeline, "map", taken[0], note (taken[0], "again"), NULL, &error));
+  g_assert_false (hr_pipeline_answer (pipeline, "map", taken[0], note (taken[0], "again"), &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
   for (guint i = 0; i < 4; i++) {
     g_autoptr (HrBuffer) out = hr_pipeline_pull (pipeline, NULL);
@@ -77,14 +75,17 @@ test_holes (void)
   HrPipeline *pipeline = start ("on-error=skip fakesrc num-buffers=3 ! appmap name=map ! batch "
                                 "size=3 ! prefetchqueue ! appsink");
   g_autoptr (HrBuffer) batch = NULL;
-  GError *why = NULL;
+  g_autoptr (GError) why = NULL;
 
   hr_set_data_error (&why, HR_DATA_ERROR_OTHER, "too dark");
   for (guint i = 0; i < 3; i++) {
     g_autoptr (HrBuffer) taken = take (pipeline);
 
-    g_assert_true (hr_pipeline_answer (pipeline, "map", taken, i == 1 ? note (taken, "x") : NULL,
-                                       i == 2 ? g_steal_pointer (&why) : NULL, NULL));
+    if (i == 2)
+      g_assert_true (hr_pipeline_reject (pipeline, "map", taken, why, NULL));
+    else
+      g_assert_true (
+          hr_pipeline_answer (pipeline, "map", taken, i == 1 ? note (taken, "x") : NULL, NULL));
   }
   batch = hr_pipeline_pull (pipeline, NULL);
   g_assert_cmpuint (hr_buffer_get_n_members (batch), ==, 3);
@@ -112,7 +113,7 @@ work (gpointer pipeline)
   guint n = 0;
 
   while ((taken = take (pipeline)) != NULL) {
-    hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), NULL, NULL);
+    hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), NULL);
     hr_buffer_unref (taken);
     n++;
   }
@@ -157,10 +158,10 @@ test_stopped (void)
   g_autoptr (GError) error = NULL;
 
   hr_pipeline_stop (pipeline);
-  g_assert_false (hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), NULL, &error));
+  g_assert_false (hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), &error));
   g_assert_null (take (pipeline));
   g_assert_true (hr_pipeline_wait (pipeline, &error));
-  g_assert_false (hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), NULL, &error));
+  g_assert_false (hr_pipeline_answer (pipeline, "map", taken, hr_buffer_ref (taken), &error));
   g_assert_no_error (error);
   hr_buffer_unref (taken);
   g_object_unref (pipeline);
@@ -174,10 +175,10 @@ test_failed (void)
   HrPipeline *pipeline = start ("on-error=skip fakesrc ! appmap name=map ! appsink");
   HrBuffer *taken = take (pipeline);
   g_autoptr (GError) error = NULL;
+  g_autoptr (GError) why =
+      g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "out of ideas");
 
-  hr_pipeline_answer (pipeline, "map", taken, NULL,
-                      g_error_new_literal (HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "out of ideas"),
-                      NULL);
+  g_assert_true (hr_pipeline_reject (pipeline, "map", taken, why, NULL));
   hr_buffer_unref (taken);
   g_assert_null (hr_pipeline_pull (pipeline, &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED);
