@@ -185,6 +185,12 @@ bench-heavy: ## throughput with the costliest image of a step first, against the
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/heavy build/release
 
+.PHONY: bench-verdict
+bench-verdict: ## what the verdict predicts beside what happens, in twelve runs that wait for something
+	@$(DEPS) build
+	@tools/compile build/release --buildtype=release
+	@bench/verdict build/release
+
 # ---- house
 
 # clang-format's output differs between versions: this one is Debian 12's

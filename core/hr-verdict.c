@@ -138,8 +138,7 @@ fill_part (HrModelPart *part, const HrRun *run, const Sum *sum, gdouble steps)
   part->name = hr_element_get_name (run->element);
   part->kind = kind_of_part (run);
   part->busy = (gdouble)sum->worked / 1e9 / steps;
-  /* one thread does all, and has one clock */
-  part->cpu = (gdouble)(run->pipeline->settings.serial ? sum->worked : sum->cpu) / 1e9 / steps;
+  part->cpu = (gdouble)sum->cpu / 1e9 / steps;
   part->copies = (gdouble)sum->copied / steps;
   part->items = (gdouble)sum->items / steps;
   part->width = hr_run_get_n_workers (run);
@@ -150,6 +149,46 @@ fill_part (HrModelPart *part, const HrRun *run, const Sum *sum, gdouble steps)
     part->width = def->concurrency != NULL ? (guint)def->concurrency (run->self) : 1;
     part->grows = def->concurrency != NULL;
   }
+}
+
+/* steps that are prepared while the trainer works; of a serial run: that would be */
+static guint
+steps_ahead (HrPipeline *pipeline, const HrRun *trainer)
+{
+  gboolean batches = FALSE;
+
+  /* without a batch nobody asks for steps: the queues between elements look ahead */
+  if (!pipeline->settings.serial)
+    return trainer->gated ? (guint)trainer->ahead : 1;
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+    guint64 bytes = 0;
+    guint steps = 0, warm_up = 0;
+
+    if (element->def->lookahead != NULL) {
+      element->def->lookahead (element->self, &steps, &bytes, &warm_up);
+      return steps;
+    }
+    batches |= element->def->group != NULL;
+  }
+  return batches ? 0 : 1;
+}
+
+/* In serial mode one thread does all, and the process has the only clock: each element has its part
+ * of it. */
+static void
+share_clock (HrPipeline *pipeline, HrModel *model)
+{
+  gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
+  gdouble wall = (gdouble)MAX (end - pipeline->started_at, 1);
+  gdouble share = MIN (1, (gdouble)hr_pipeline_get_cpu_time (pipeline) / wall), busy = 0;
+  gdouble all = (model->train + model->wait) * share;
+
+  for (guint i = 0; i < model->n_parts; i++)
+    busy += model->parts[i].busy;
+  for (guint i = 0; i < model->n_parts; i++)
+    model->parts[i].cpu =
+        busy > 0 ? MIN (model->parts[i].busy, all * model->parts[i].busy / busy) : 0;
 }
 
 /* Returns: the parts' array; NULL: there has been no step in its stride */
@@ -171,15 +210,13 @@ make_model (HrPipeline *pipeline, HrModel *model)
     wait += train - base->train;
     train = base->train;
   }
-  *model =
-      (HrModel){ .train = (gdouble)(train - base->train) / 1e9 / steps,
-                 .wait = (gdouble)(wait - base->wait) / 1e9 / steps,
-                 .steps = (guint64)steps,
-                 /* without a batch nobody asks for steps: the queues between elements look ahead */
-                 .ahead = trainer->gated ? (guint)trainer->ahead : 1,
-                 .serial = pipeline->settings.serial,
-                 .processors = hr_topology_count_cpus (pipeline),
-                 .machine = g_get_num_processors () };
+  *model = (HrModel){ .train = (gdouble)(train - base->train) / 1e9 / steps,
+                      .wait = (gdouble)(wait - base->wait) / 1e9 / steps,
+                      .steps = (guint64)steps,
+                      .ahead = steps_ahead (pipeline, trainer),
+                      .serial = pipeline->settings.serial,
+                      .processors = hr_topology_count_cpus (pipeline),
+                      .machine = g_get_num_processors () };
   parts = model->parts = g_new0 (HrModelPart, 2 * n);
   for (guint i = 0; i < n; i++) {
     const HrElement *element = pipeline->elements->pdata[i];
@@ -204,6 +241,8 @@ make_model (HrPipeline *pipeline, HrModel *model)
                                                .items = 1,
                                                .width = 1 };
   }
+  if (model->serial)
+    share_clock (pipeline, model);
   return parts;
 }
 
