@@ -281,13 +281,14 @@ fill (Slot *slot, gsize size)
   return failed == 0;
 }
 
+/* but for the first @size bytes */
 static void
-empty (Slot *slot)
+empty (Slot *slot, gsize size)
 {
   if (fallocate (slot->segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                 (off_t)offset_of (slot), (off_t)slot->touched)
+                 (off_t)(offset_of (slot) + size), (off_t)(slot->touched - size))
       == 0)
-    slot->touched = 0;
+    slot->touched = size;
 }
 
 /* Shared memory is given out until the machine has none left, and then processes are killed. What
@@ -324,7 +325,7 @@ give_back (Memfd *pool, Slot *slot)
   if (surplus == NULL)
     return;
   for (slot = surplus; slot != NULL; slot = slot->next)
-    empty (slot);
+    empty (slot, 0);
   hr_mutex_lock (&pool->lock);
   for (slot = surplus; slot != NULL; slot = next) {
     next = slot->next;
@@ -378,13 +379,36 @@ find_segment (Memfd *pool, guintptr fd)
   return segment;
 }
 
+static Slot *
+find_slot (Memfd *pool, const HrMemory *memory)
+{
+  Segment *segment = find_segment (pool, memory->handle);
+
+  return &segment->slots[(gsize)(memory->data - segment->data) / segment->stride];
+}
+
 static void
 memfd_free (HrAllocator *allocator, HrMemory *memory)
 {
   Memfd *pool = (Memfd *)allocator;
-  Segment *segment = find_segment (pool, memory->handle);
 
-  give_back (pool, &segment->slots[(gsize)(memory->data - segment->data) / segment->stride]);
+  give_back (pool, find_slot (pool, memory));
+}
+
+static gsize
+memfd_get_excess (HrAllocator *allocator, const HrMemory *memory)
+{
+  Memfd *pool = (Memfd *)allocator;
+
+  return find_slot (pool, memory)->touched - to_pages (pool, memory->size);
+}
+
+static void
+memfd_drop_excess (HrAllocator *allocator, HrMemory *memory)
+{
+  Memfd *pool = (Memfd *)allocator;
+
+  empty (find_slot (pool, memory), to_pages (pool, memory->size));
 }
 
 static void
@@ -424,6 +448,8 @@ hr_allocator_memfd_new (gsize max_idle)
   pool->parent.alloc = memfd_alloc;
   pool->parent.free = memfd_free;
   pool->parent.finalize = memfd_finalize;
+  pool->parent.get_excess = memfd_get_excess;
+  pool->parent.drop_excess = memfd_drop_excess;
   pool->page = (gsize)sysconf (_SC_PAGESIZE);
   pool->max_idle = max_idle;
   pool->segments = g_hash_table_new_full (NULL, NULL, NULL, segment_free);

@@ -58,6 +58,9 @@ typedef struct {
  * @name: "heap", "pinned", "memfd", …
  * @alloc: (not nullable): a block of at least @size bytes, aligned to 64, or %NULL with an error
  * @free: gives the block's bytes back; the header is the core's
+ * @get_excess: (nullable): bytes of memory that a recycled block has beyond those that were asked
+ *   for; they count against the pipeline's budget too
+ * @drop_excess: (nullable): … gives them back to the system, as there is no room for them
  * @locate: where the block is; only of memory that the CPU cannot reach, as the two that follow
  * @lend: see hr_memory_lend()
  * @read: see hr_memory_read()
@@ -69,6 +72,8 @@ struct _HrAllocator {
   gboolean (*alloc) (HrAllocator *self, HrMemory *memory, gsize size, GError **error);
   void (*free) (HrAllocator *self, HrMemory *memory);
   void (*finalize) (HrAllocator *self);
+  gsize (*get_excess) (HrAllocator *self, const HrMemory *memory);
+  void (*drop_excess) (HrAllocator *self, HrMemory *memory);
   void (*locate) (HrAllocator *self, const HrMemory *memory, HrDevice *device);
   gboolean (*lend) (HrAllocator *self, HrMemory *memory, guintptr stream, GError **error);
   gboolean (*read) (HrAllocator *self, HrMemory *memory, gsize offset, gsize size, gpointer into,

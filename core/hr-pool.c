@@ -187,16 +187,15 @@ hr_pool_trim (HrAllocator *allocator, gsize max_idle)
   return idle;
 }
 
-gsize
-hr_pool_get_excess (const HrMemory *memory)
+static gsize
+pool_get_excess (HrAllocator *allocator G_GNUC_UNUSED, const HrMemory *memory)
 {
-  return memory->allocator != NULL && memory->allocator->alloc == pool_alloc
-             ? memory->handle / HR_N_SIZE_CLASSES - memory->size
-             : 0;
+  return memory->handle / HR_N_SIZE_CLASSES - memory->size;
 }
 
-void
-hr_pool_drop_excess (HrMemory *memory)
+/* in whole pages */
+static void
+pool_drop_excess (HrAllocator *allocator G_GNUC_UNUSED, HrMemory *memory)
 {
   gsize page = (gsize)sysconf (_SC_PAGESIZE), touched = memory->handle / HR_N_SIZE_CLASSES;
   guintptr data = (guintptr)memory->data;
@@ -206,6 +205,22 @@ hr_pool_drop_excess (HrMemory *memory)
   if (begin >= end || madvise ((void *)begin, end - begin, MADV_DONTNEED) != 0)
     return;
   memory->handle = to_handle (memory->handle % HR_N_SIZE_CLASSES, begin - data);
+}
+
+gsize
+hr_pool_get_excess (const HrMemory *memory)
+{
+  HrAllocator *allocator = memory->allocator;
+
+  return allocator != NULL && allocator->get_excess != NULL
+             ? allocator->get_excess (allocator, memory)
+             : 0;
+}
+
+void
+hr_pool_drop_excess (HrMemory *memory)
+{
+  memory->allocator->drop_excess (memory->allocator, memory);
 }
 
 static void
@@ -242,6 +257,8 @@ hr_allocator_pool_new (gsize max_idle)
   pool->parent.alloc = pool_alloc;
   pool->parent.free = pool_free;
   pool->parent.finalize = pool_finalize;
+  pool->parent.get_excess = pool_get_excess;
+  pool->parent.drop_excess = pool_drop_excess;
   pool->max_idle = max_idle;
   hr_mutex_init (&pool->lock);
   return &pool->parent;

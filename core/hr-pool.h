@@ -1,4 +1,5 @@
-/* hr-pool.h: what the pipeline's budget knows of its pools (hr_allocator_pool_new()) */
+/* hr-pool.h: what the pipeline's budget knows of its pools (hr_allocator_pool_new(); excess: of any
+ * allocator) */
 #pragma once
 #include "hr-memory.h"
 

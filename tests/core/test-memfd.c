@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "headrace.h"
+#include "hr-pool.h"
 
 #define MIB ((gsize)1 << 20)
 
@@ -241,6 +242,32 @@ test_few (void)
   g_assert_cmpuint (stats_of (none).idle_bytes, ==, 0);
 }
 
+/* what a block has beyond what was asked for is told, and given back */
+static void
+test_excess (void)
+{
+  g_autoptr (HrAllocator) pool = hr_allocator_memfd_new (64 * MIB);
+  HrMemory *memory = block_new (pool, 7 * MIB);
+  int fd = place_of (memory).fd;
+
+  g_assert_cmpuint (hr_pool_get_excess (memory), ==, 0);
+  memset (memory->data, 7, 7 * MIB);
+  hr_memory_unref (memory);
+  memory = block_new (pool, 5 * MIB - 100);
+  g_assert_cmpuint (hr_pool_get_excess (memory), ==, 2 * MIB);
+  g_assert_cmpuint (count_bytes (fd), ==, 7 * MIB);
+  hr_pool_drop_excess (memory);
+  g_assert_cmpuint (hr_pool_get_excess (memory), ==, 0);
+  g_assert_cmpuint (count_bytes (fd), ==, 5 * MIB);
+  g_assert_cmpint (memory->data[5 * MIB - 101], ==, 7);
+  hr_memory_unref (memory);
+  g_assert_cmpuint (stats_of (pool).idle_bytes, ==, 5 * MIB);
+  memory = block_new (pool, 7 * MIB);
+  g_assert_cmpint (memory->data[7 * MIB - 1], ==, 0);
+  g_assert_cmpuint (count_bytes (fd), ==, 7 * MIB);
+  hr_memory_unref (memory);
+}
+
 /* many blocks, few descriptors: of sizes as samples have them */
 static void
 test_descriptors (void)
@@ -431,6 +458,7 @@ main (int argc, char **argv)
   g_test_add_func ("/memfd/reuse", test_reuse);
   g_test_add_func ("/memfd/idle", test_idle);
   g_test_add_func ("/memfd/few", test_few);
+  g_test_add_func ("/memfd/excess", test_excess);
   g_test_add_func ("/memfd/descriptors", test_descriptors);
   g_test_add_func ("/memfd/no-descriptor", test_no_descriptor);
   g_test_add_func ("/memfd/file-limit", test_file_limit);
