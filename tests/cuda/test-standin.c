@@ -83,6 +83,8 @@ test_late (void)
   g_assert_true (is_filled (bench.back, STANDIN_PATTERN));
   cudaStreamSynchronize (bench.one);
   g_assert_true (is_filled (bench.back, 1));
+  take (&bench, bench.one); /* nobody shall take the old for the new */
+  g_assert_true (is_filled (bench.back, STANDIN_PATTERN));
   bench_clear (&bench);
   standin_test_misuses ("");
   g_strfreev (left);
