@@ -24,6 +24,7 @@ typedef struct {
   int fd;
   guint pid;
   State state;
+  GError *why;          /* it has died */
   HrWireStream *stream; /* the listening thread's */
   guint credits;
   guint64 n_sent;
@@ -120,6 +121,7 @@ reader_gone (HrShmWriter *writer, guint index, GError *error)
                        "after it was sent %" G_GUINT64_FORMAT " batches%s",
                  index, reader->pid, reader->n_sent, error != NULL ? error->message : "");
   reader->state = GONE;
+  reader->why = why != NULL ? g_error_copy (why) : NULL;
   held = reader->held;
   reader->held = none;
   hr_mutex_unlock (&writer->lock);
@@ -138,19 +140,20 @@ reader_leaves (HrShmWriter *writer, guint index)
   g_autoptr (GError) note = NULL;
 
   hr_mutex_lock (&writer->lock);
-  if (reader->state == READY)
-    reader->state = LEFT;
   if (!writer->ended)
     note = g_error_new (HR_CORE_ERROR, HR_CORE_ERROR_STOPPED,
                         "reader %u (process %u) takes no more after %" G_GUINT64_FORMAT
                         " batches: the run is stopped",
                         index, reader->pid, reader->n_sent);
   hr_mutex_unlock (&writer->lock);
+  if (note != NULL) {
+    hr_element_warn (writer->element, note);
+    hr_element_end_run (writer->element, NULL);
+  }
+  hr_mutex_lock (&writer->lock);
+  reader->state = LEFT; /* not before: who sends would leave, and the run be over without a word */
+  hr_mutex_unlock (&writer->lock);
   hr_bell_ring (&writer->news);
-  if (note == NULL)
-    return;
-  hr_element_warn (writer->element, note);
-  hr_element_end_run (writer->element, NULL);
 }
 
 static gboolean
@@ -214,6 +217,8 @@ hear_reader (HrShmWriter *writer, guint index)
       got = HR_WIRE_GOT_ERROR;
       break;
     }
+  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT))
+    g_clear_error (&error); /* half a word is a death like any other */
   if (got != HR_WIRE_GOT_NOTHING)
     reader_gone (writer, index, error);
 }
@@ -327,12 +332,6 @@ hear_greeting (HrShmWriter *writer, Greeting *greeting)
     turn_away (greeting->fd, "a reader says hello first; is there another shmsink at that end?");
   else if (error != NULL)
     turn_away (greeting->fd, "%s", error->message);
-  if (writer->listening < 0)
-    hr_element_end_run (
-        writer->element,
-        error != NULL ? g_error_copy (error)
-                      : g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
-                                     "the reader has died before it said a word, or it is none"));
   return FALSE;
 }
 
@@ -348,8 +347,15 @@ count_greeting (HrShmWriter *writer, gint n)
 static void
 forget_greeting (HrShmWriter *writer, guint index)
 {
+  gboolean welcomed = g_array_index (writer->greetings, Greeting, index).stream == NULL;
+
   g_array_remove_index (writer->greetings, index);
   count_greeting (writer, -1);
+  if (!welcomed && writer->listening < 0) /* nobody else will come */
+    hr_element_end_run (writer->element,
+                        g_error_new (HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
+                                     "the reader has died before a word could be changed with it, "
+                                     "or it is none"));
 }
 
 static void
@@ -489,6 +495,7 @@ hr_shm_writer_free (HrShmWriter *writer)
     Reader *reader = &writer->readers[i];
 
     g_clear_pointer (&reader->stream, hr_wire_stream_free);
+    g_clear_error (&reader->why);
     if (reader->fd >= 0)
       close (reader->fd);
     g_hash_table_unref (reader->held);
@@ -537,6 +544,23 @@ find_wait (const HrShmWriter *writer, guint index)
   return writer->readers[index].credits == 0 ? WAIT_CREDIT : WAIT_NOTHING;
 }
 
+/* It died, or it took no more, which has ended the run. The error is said by whoever is first, or
+ * the run could be over before it is. */
+static gboolean
+has_gone (HrShmWriter *writer, guint index, GError **error)
+{
+  GError *why = NULL;
+
+  hr_mutex_lock (&writer->lock);
+  if (writer->readers[index].why != NULL)
+    why = g_error_copy (writer->readers[index].why);
+  hr_mutex_unlock (&writer->lock);
+  if (why == NULL)
+    return stopped (error);
+  g_propagate_error (error, why);
+  return FALSE;
+}
+
 gboolean
 hr_shm_writer_wait (HrShmWriter *writer, guint index, HrOut *out, GError **error)
 {
@@ -554,17 +578,42 @@ hr_shm_writer_wait (HrShmWriter *writer, guint index, HrOut *out, GError **error
       return FALSE;
     if (wait == WAIT_NOTHING)
       return TRUE;
-    if (wait == WAIT_NEVER) /* whoever heard it go ends the run */
-      return stopped (error);
+    if (wait == WAIT_NEVER)
+      return has_gone (writer, index, error);
     poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
     hr_out_answer (out);
   }
 }
 
+/* Nobody reads there any more. Why, only the other thread hears: it has said something before, or
+ * not. */
+static gboolean
+await_reason (HrShmWriter *writer, guint index, HrOut *out, GError **error)
+{
+  struct pollfd fds[] = { { writer->news.fd, POLLIN, 0 },
+                          { out != NULL ? hr_out_get_wake_fd (out) : -1, POLLIN, 0 } };
+
+  for (;;) {
+    gboolean known;
+
+    hr_bell_hush (&writer->news);
+    hr_mutex_lock (&writer->lock);
+    known = writer->readers[index].state == GONE || writer->readers[index].state == LEFT;
+    hr_mutex_unlock (&writer->lock);
+    if (is_closed (out, error))
+      return FALSE;
+    if (known || out == NULL)
+      return has_gone (writer, index, error);
+    poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
+  }
+}
+
 /* until all of it has gone; @until: hr_now(), without @out */
 static gboolean
-send_all (int fd, HrWireSending *sending, HrOut *out, gint64 until, GError **error)
+send_all (HrShmWriter *writer, guint index, HrWireSending *sending, HrOut *out, gint64 until,
+          GError **error)
 {
+  int fd = writer->readers[index].fd;
   struct pollfd fds[] = { { fd, POLLOUT, 0 },
                           { out != NULL ? hr_out_get_wake_fd (out) : -1, POLLIN, 0 } };
   HrWireSent sent;
@@ -580,14 +629,14 @@ send_all (int fd, HrWireSending *sending, HrOut *out, gint64 until, GError **err
     if (out != NULL)
       hr_out_answer (out);
   }
-  /* that it is dead the other thread hears as well, with all that it has said before */
-  return sent == HR_WIRE_SENT || stopped (error);
+  return sent == HR_WIRE_SENT || await_reason (writer, index, out, error);
 }
 
 /* the pools that @blocks lie in, if it does not know them */
 static gboolean
-send_pools (HrShmWriter *writer, Reader *reader, GPtrArray *blocks, HrOut *out, GError **error)
+send_pools (HrShmWriter *writer, guint index, GPtrArray *blocks, HrOut *out, GError **error)
 {
+  Reader *reader = &writer->readers[index];
   gboolean good = TRUE;
 
   g_array_set_size (reader->pools, writer->pools->len);
@@ -605,7 +654,7 @@ send_pools (HrShmWriter *writer, Reader *reader, GPtrArray *blocks, HrOut *out, 
     pool = &g_array_index (writer->pools, Pool, place.pool);
     message = hr_shm_write_pool (place.pool, pool->place.length);
     sending = (HrWireSending){ message, pool->place.fd };
-    good = send_all (reader->fd, &sending, out, hr_now () + HR_SECOND, error);
+    good = send_all (writer, index, &sending, out, hr_now () + HR_SECOND, error);
     g_array_index (reader->pools, gboolean, place.pool) = good;
   }
   return good;
@@ -642,12 +691,12 @@ hr_shm_writer_send (HrShmWriter *writer, guint index, const HrWireMessage *messa
   Reader *reader = &writer->readers[index];
   HrWireSending sending = { message, -1 };
 
-  if (!send_pools (writer, reader, blocks, out, error))
+  if (!send_pools (writer, index, blocks, out, error))
     return FALSE;
   if (blocks != NULL)
     hold (writer, reader, blocks);
   hr_stall ();
-  return send_all (reader->fd, &sending, out, hr_now () + HR_SECOND, error);
+  return send_all (writer, index, &sending, out, hr_now () + HR_SECOND, error);
 }
 
 /* those who are still to come shall hear the last word, too; when the run has failed, only those
@@ -688,7 +737,7 @@ hr_shm_writer_end (HrShmWriter *writer, const HrWireMessage *mark, HrOut *out)
     HrWireSending sending = { mark, -1 };
 
     if (ready[i])
-      send_all (writer->readers[i].fd, &sending, out, hr_now () + HR_SECOND, NULL);
+      send_all (writer, i, &sending, out, hr_now () + HR_SECOND, NULL);
   }
 }
 

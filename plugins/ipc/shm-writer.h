@@ -29,9 +29,9 @@ void hr_shm_writer_free (HrShmWriter *writer);
 /**
  * hr_shm_writer_wait:
  * @reader: which
- * @out: whose closing ends the wait: FALSE with #HR_CORE_ERROR_STOPPED
+ * @out: whose closing ends the wait
  *
- * Until all readers are there, and that one has granted a message.
+ * Until all readers are there, and that one has granted a message. The same errors.
  */
 gboolean hr_shm_writer_wait (HrShmWriter *writer, guint reader, HrOut *out, GError **error);
 
@@ -41,7 +41,7 @@ gboolean hr_shm_writer_wait (HrShmWriter *writer, guint reader, HrOut *out, GErr
  *   those that are in no pool; all are kept until the reader has released them. %NULL: a mark
  * @out: (nullable): as above; %NULL: for at most a second
  *
- * FALSE with #HR_CORE_ERROR_STOPPED; also if the reader has gone: that ends the run anyway.
+ * FALSE with #HR_CORE_ERROR_STOPPED, also if the reader takes no more; or with its death.
  */
 gboolean hr_shm_writer_send (HrShmWriter *writer, guint reader, const HrWireMessage *message,
                              GPtrArray *blocks, HrOut *out, GError **error);

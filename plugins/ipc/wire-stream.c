@@ -106,8 +106,9 @@ receive (HrWireStream *stream, guint8 *into, gsize size, HrWireGot *got, GError 
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, "the socket: %s",
                  g_strerror (errno));
   if (*got == HR_WIRE_GOT_END && stream->have > 0) {
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
-                 "the connection was cut inside a message, after %" G_GSIZE_FORMAT " bytes of it",
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
+                 "it has died: its connection was cut inside a message, after %" G_GSIZE_FORMAT
+                 " bytes of it",
                  stream->have);
     *got = HR_WIRE_GOT_ERROR;
   }

@@ -27,7 +27,8 @@ void hr_wire_stream_free (HrWireStream *stream);
  * hr_wire_stream_read:
  * @description: (out): the message's; until the next call
  * @payload: (out) (nullable) (transfer none): the same; keep a reference to have it longer
- * @error: #HR_RESOURCE_ERROR_READ; the stream is of no use after that
+ * @error: #HR_RESOURCE_ERROR_READ; #HR_RESOURCE_ERROR_CONNECT: cut inside a message. The stream is
+ *   of no use after that
  *
  * Checks the header and both checksums.
  */
