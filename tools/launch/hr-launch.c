@@ -9,6 +9,7 @@
 #ifdef HR_DASHBOARD
 #include "dashboard.h"
 #endif
+#include "flame.h"
 #include "record.h"
 #include "report.h"
 #include "text.h"
@@ -25,7 +26,7 @@ static struct {
   Stats stats;
   LaunchProgress progress;
   char *dot;
-  char *dashboard, *record;
+  char *dashboard, *record, *flamegraph;
   gboolean serial;
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
@@ -107,6 +108,9 @@ static GOptionEntry entries[] = {
     "HOST:PORT" },
   { "record", 0, 0, G_OPTION_ARG_FILENAME, &options.record,
     "Write the numbers of the run into FILE, a row a second: hr-report compares such files",
+    "FILE" },
+  { "flamegraph", 0, 0, G_OPTION_ARG_FILENAME, &options.flamegraph,
+    "At the end, write where all threads' time went: FILE.svg a picture, else folded stacks",
     "FILE" },
   { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
     "End after N samples, of all ranks together", "N" },
@@ -315,12 +319,15 @@ open_record (HrPipeline *pipeline, LaunchWatch *watch, LaunchRecord **record, GE
   return *record != NULL;
 }
 
+/* what was asked for beside the run, once it is known how that ended */
 static void
-close_record (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
+write_files (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
 {
   g_autoptr (GError) error = NULL;
 
-  if (launch_record_end (record, stats, &error))
+  if ((record == NULL || launch_record_end (record, stats, &error))
+      && (options.flamegraph == NULL
+          || launch_flame_write (options.flamegraph, json_node_get_object (stats), &error)))
     return;
   fprintf (stderr, "hr-launch: %s\n", error->message);
   if (end->exit == EXIT_OK)
@@ -337,8 +344,7 @@ report (HrPipeline *pipeline, LaunchRecord *record, LaunchEnd *end, gboolean sta
   if (end->exit == EXIT_OK)
     end->exit = launch_exit_of (json_node_get_object (stats));
   set_end (stats, end);
-  if (record != NULL)
-    close_record (record, stats, end);
+  write_files (record, stats, end);
   if (started && !options.quiet) {
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
