@@ -202,9 +202,8 @@ struct _HrPipeline {
   HrMutex live;     /* live changes, one at a time */
   GPtrArray *order; /* HrElement, from sink to source */
   HrElement *pull_sink;
-  gboolean hands_out;          /* the last element is not of the text: see hr-handout.h */
-  gboolean pulled_out;         /* nobody will pull again */
-  HrAllocator *pull_allocator; /* (nullable): who pulls proposes it */
+  gboolean hands_out;  /* the last element is not of the text: see hr-handout.h */
+  gboolean pulled_out; /* nobody will pull again */
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;

@@ -139,7 +139,6 @@ finalize (GObject *object)
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->verdict_base, g_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
-  g_clear_pointer (&pipeline->pull_allocator, hr_allocator_unref);
   g_ptr_array_unref (pipeline->scans);
   hr_requests_free (pipeline->requests);
   g_clear_pointer (&pipeline->order, g_ptr_array_unref);

@@ -115,16 +115,6 @@ HrBuffer *hr_pipeline_pull_timed (HrPipeline *pipeline, gint64 timeout, gboolean
                                   GError **error);
 
 /**
- * hr_pipeline_propose_allocator: (skip)
- * @allocator: (transfer none): whose blocks the CPU can write
- *
- * Before start(), for a program that pulls and would have to copy what lies elsewhere: all fields
- * that come out of the pullable sink shall lie in these blocks, as if that element had asked with
- * hr_element_propose_allocator(). What lies elsewhere all the same comes as it is.
- */
-void hr_pipeline_propose_allocator (HrPipeline *pipeline, HrAllocator *allocator);
-
-/**
  * hr_pipeline_push:
  * @name: of an `appsrc`
  * @buffer: (transfer full): the buffer

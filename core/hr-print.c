@@ -5,6 +5,7 @@
  * and pads are only written where the parser would choose others. */
 #include "hr-check-private.h"
 #include "hr-link.h"
+#include "hr-split.h"
 #include "hr-text.h"
 #include <string.h>
 
@@ -21,8 +22,10 @@ typedef struct {
   gboolean *named;   /* name= is written */
   gboolean *in_pads; /* references name the pads of this element's inputs */
   gboolean *out_pads;
-  GArray *links;        /* Printed, in the order of the text */
-  GHashTable *inserted; /* HrLink -> names of elements to put into it; may be NULL */
+  GArray *links;             /* Printed, in the order of the text */
+  GHashTable *inserted;      /* HrLink -> names of elements to put into it; may be NULL */
+  const HrElement *replaced; /* may be NULL … */
+  const char *instead;       /* … and what is written in its place */
   GString *text;
 } Printer;
 
@@ -214,12 +217,28 @@ name_beside_inserted (Printer *p)
           p->named[i] = TRUE;
 }
 
-char *
-hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
+/* what stands for another has its name, as others may refer to that */
+static void
+add_nth (Printer *p, guint index)
+{
+  HrElement *element = nth (p, index);
+
+  if (element != p->replaced) {
+    add_element (p->text, element, p->named[index]);
+    return;
+  }
+  add_word (p->text, p->instead);
+  g_string_append_printf (p->text, " name=%s", hr_element_get_name (element));
+}
+
+static char *
+print (HrPipeline *pipeline, GHashTable *inserted, const HrElement *replaced, const char *instead)
 {
   Printer p = { .pipeline = pipeline,
                 .n = hr_pipeline_get_n_elements (pipeline),
-                .inserted = inserted };
+                .inserted = inserted,
+                .replaced = replaced,
+                .instead = instead };
   guint k = 0;
 
   p.named = g_new0 (gboolean, p.n + 1);
@@ -242,7 +261,7 @@ hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
       add_link_sign (&p, printed->link);
       k++;
     }
-    add_element (p.text, nth (&p, i), p.named[i]);
+    add_nth (&p, i);
     printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
     if (printed != NULL && printed->style == LINK_TAIL && printed->link->from->index == i) {
       add_link_sign (&p, printed->link);
@@ -265,7 +284,35 @@ hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
 }
 
 char *
+hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
+{
+  return print (pipeline, inserted, NULL, NULL);
+}
+
+char *
 hr_pipeline_to_string (HrPipeline *pipeline)
 {
-  return hr_print_with (pipeline, NULL);
+  return print (pipeline, NULL, NULL, NULL);
+}
+
+char *
+hr_pipeline_split (HrPipeline *pipeline, const char *instead, char **sink)
+{
+  HrElement *found = NULL;
+  guint n = 0;
+  GString *text;
+
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline) && instead != NULL && sink != NULL, NULL);
+  *sink = NULL;
+  for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++)
+    if (hr_pipeline_get_nth_element (pipeline, i)->def->pullable) {
+      found = hr_pipeline_get_nth_element (pipeline, i);
+      n++;
+    }
+  if (n != 1)
+    return hr_pipeline_to_string (pipeline);
+  text = g_string_new (NULL);
+  add_element (text, found, TRUE);
+  *sink = g_string_free (text, FALSE);
+  return print (pipeline, NULL, found, instead);
 }

@@ -90,15 +90,6 @@ hr_pipeline_pull_timed (HrPipeline *pipeline, gint64 timeout, gboolean *timed_ou
   return pull (pipeline, timeout, timed_out, error);
 }
 
-void
-hr_pipeline_propose_allocator (HrPipeline *pipeline, HrAllocator *allocator)
-{
-  g_return_if_fail (HR_IS_PIPELINE (pipeline) && allocator != NULL);
-  g_return_if_fail (hr_pipeline_get_state (pipeline) == HR_STATE_STOPPED);
-  g_clear_pointer (&pipeline->pull_allocator, hr_allocator_unref);
-  pipeline->pull_allocator = hr_allocator_ref (allocator);
-}
-
 gboolean
 hr_pipeline_request (HrPipeline *pipeline, guint64 epoch, guint64 slice, GError **error)
 {

@@ -187,8 +187,6 @@ start_elements (HrPipeline *pipeline, GError **error)
   for (guint i = 0; i < order->len; i++) { /* from sink to source */
     HrElement *element = order->pdata[i];
 
-    if (element == pipeline->pull_sink && pipeline->pull_allocator != NULL)
-      hr_element_propose_allocator (element, "*", pipeline->pull_allocator);
     if (!hr_run_start (element->run, error))
       return FALSE;
   }

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Climbs the ladder: runs the three pipelines against an S3 server that is 30 ms away, and checks
-what they claim.
+"""Climbs the ladder: runs its pipelines against an S3 server that is 30 ms away, and checks what they
+claim.
 
 usage: tests/s3/server --root build/demo/s3 -- demo/ladder.py [--build build] [--delay 15]
 
 Writes build/demo/ladder.json. Exit status 1 if a bar is missed: serial waits at least 70 % of its
-time, concurrent less, prefetched at most 5 % over at least 20 steps; the three deliver the same
-bytes; and the proxy between us and the server has seen as many requests in flight as claimed.
+time, concurrent less, prefetched at most 5 % over at least 20 steps; all deliver the same bytes; the
+proxy between us and the server has seen as many requests in flight as claimed; and with the trainer in a
+process of its own, every byte of a batch is copied twice on its way by pipe, and none by shared memory.
 """
 import argparse
 import json
@@ -17,8 +18,13 @@ import subprocess
 import sys
 import urllib.parse
 
-RUNGS = [("serial", "pipelines/1-serial.hr"), ("concurrent", "pipelines/2-concurrent.hr"),
-         ("prefetched", "pipelines/3-prefetch.hr")]
+# a second pipeline is the trainer's process
+RUNGS = [("serial", ["pipelines/1-serial.hr"]), ("concurrent", ["pipelines/2-concurrent.hr"]),
+         ("prefetched", ["pipelines/3-prefetch.hr"]), ("by pipe", ["pipelines/3b-bypipe.hr", "pipelines/3b-trainer.hr"]),
+         ("zero-copy", ["pipelines/4-zerocopy.hr", "pipelines/4-trainer.hr"])]
+# a wait ratio that changes by less has not moved: so much it does from run to run
+NOISE = 0.02
+MIB = 1 << 20
 
 
 def cpu_seconds(pid):
@@ -41,22 +47,47 @@ class Proxy:
         return json.loads(self.process.communicate(timeout=30)[0])
 
 
-def launch(options, pipeline, endpoint, *more):
-    command = [options.build / "tools/hr-launch", "-f", pipeline, "--stats=json", *more]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False,
-                         env={**os.environ, "AWS_ENDPOINT_URL": endpoint})
-    if run.returncode != 0:
-        sys.exit(f"demo: {pipeline} ended with {run.returncode}")
-    return json.loads(run.stdout.strip().splitlines()[-1])
+def launch(options, pipelines, endpoint, *more, last=()):
+    """Runs them at the same time; the statistics of each. `last`: options of the trainer's alone."""
+    processes = []
+    for pipeline in pipelines:
+        command = [options.build / "tools/hr-launch", "-f", pipeline, "--stats=json", "-D", f"ADDRESS=ladder-{os.getpid()}",
+                   *more, *(last if pipeline == pipelines[-1] else ["--progress=none"])]
+        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
+                                          env={**os.environ, "AWS_ENDPOINT_URL": endpoint}))
+    outputs = [process.communicate()[0] for process in processes]
+    for pipeline, process in zip(pipelines, processes):
+        if process.returncode != 0:
+            sys.exit(f"demo: {pipeline} ended with {process.returncode}")
+    return [json.loads(output.strip().splitlines()[-1]) for output in outputs]
 
 
-def climb(options, rung, pipeline):
+def copied_behind_resize(runs):
+    elements = [element for run in runs for element in run["elements"]]
+    first = [element["factory"] for element in elements].index("resize") + 1
+    return sum(element["bytes_copied"] for element in elements[first:])
+
+
+def together(runs):
+    """The trainer's statistics, with what both processes took."""
+    *_, trainer = runs
+    cpu = sum(run["cpu_s"] for run in runs)
+    return {**trainer, "cpu_ms_per_image": cpu * 1e3 / max(1, trainer["images"]),
+            "bottleneck": trainer["bottleneck"] if (trainer["bottleneck"] or {}).get("kind") == "trainer"
+            else runs[0]["bottleneck"],
+            "cpu_ms_per_batch": cpu * 1e3 / max(1, trainer["steps"]),
+            "batch_bytes": trainer["elements"][-1]["bytes"] / max(1, trainer["steps"]),
+            "copied_per_batch": copied_behind_resize(runs) / max(1, trainer["steps"]),
+            "peaks": [run["peak_rss_bytes"] for run in runs], "runs": runs}
+
+
+def climb(options, rung, pipelines):
     server = int(os.environ["HR_S3_SERVER_PID"])
-    print(f"\n{rung}: hr-launch -f {pipeline}", flush=True)
-    proxy = Proxy(options.build, options.delay, f"build/demo/{rung}-requests.jsonl")
+    print(f"\n{rung}: " + " & ".join(f"hr-launch -f {pipeline}" for pipeline in pipelines), flush=True)
+    proxy = Proxy(options.build, options.delay, f"build/demo/{rung.replace(' ', '-')}-requests.jsonl")
     before = cpu_seconds(server)
     try:
-        stats = launch(options, pipeline, proxy.endpoint)
+        stats = together(launch(options, pipelines, proxy.endpoint))
     finally:
         seen = proxy.finish()
     stats["server_cpu_s"] = cpu_seconds(server) - before
@@ -64,14 +95,23 @@ def climb(options, rung, pipeline):
     return stats
 
 
-def digest(options, pipeline):
+def digest(options, pipelines):
     """The sha256 of all batches. In a run of its own, without delay and without a trainer: a sum over
     pixels takes time in which a prefetched pipeline would get ahead for nothing."""
-    return launch(options, pipeline, os.environ["AWS_ENDPOINT_URL"], "--checksum", "--quiet", "-D", "STEP_TIME=0s")["sha256"]
+    return launch(options, pipelines, os.environ["AWS_ENDPOINT_URL"], "--quiet", "-D", "STEP_TIME=0s",
+                  last=["--checksum"])[-1]["sha256"]
 
 
 def cell(value, form):
     return "?" if value is None else form.format(value)
+
+
+def show(head, rows, left):
+    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+    print()
+    for row in [head, *rows]:
+        print("  ".join(text.ljust(w) if i in left else text.rjust(w)
+                        for i, (text, w) in enumerate(zip(row, widths))).rstrip())
 
 
 def table(results):
@@ -86,14 +126,31 @@ def table(results):
             f"({s['server_cpu_s'] * 1e3 / images:.1f}, {s['proxy']['cpu_s'] * 1e3 / images:.1f})",
             str(s["proxy"]["max_in_flight"]), cell(s["cold_start_s"], "{:.2f} s"),
             f"{bottleneck.get('element')} ({bottleneck.get('kind')})" if bottleneck else "none"])
-    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+    show(head, rows, (0, 7))
+
+
+def table_of_transport(results):
+    """what changes when the trainer is another process, and how it gets its batches"""
+    head = ["rung", "waiting", "MiB/batch", "copied behind resize", "CPU ms/batch", "peak memory, MiB", "of the trainer"]
+    rows = [[rung, cell(s["wait_ratio"], "{:.1%}"), f"{s['batch_bytes'] / MIB:.1f}", f"{s['copied_per_batch'] / MIB:.1f}",
+             f"{s['cpu_ms_per_batch']:.1f}", f"{s['peaks'][0] / MIB:.0f}",
+             f"{s['peaks'][1] / MIB:.0f}" if len(s["peaks"]) > 1 else "the same"]
+            for (rung, _), s in list(zip(RUNGS, results))[2:]]
+    show(head, rows, (0,))
+    *_, pipe, shared = results
+    moved = pipe["wait_ratio"] - shared["wait_ratio"]
     print()
-    for row in [head, *rows]:
-        print("  ".join(text.ljust(w) if i in (0, 7) else text.rjust(w) for i, (text, w) in enumerate(zip(row, widths))).rstrip())
+    if abs(moved) < NOISE:
+        print(f"The wait ratio does not move: {pipe['wait_ratio']:.1%} by pipe, {shared['wait_ratio']:.1%} by shared memory."
+              " The copies are made\nwhile the trainer works. What shared memory saves here is"
+              f" {(pipe['copied_per_batch'] - shared['copied_per_batch']) / MIB:.1f} MiB of copies and"
+              f" {pipe['cpu_ms_per_batch'] - shared['cpu_ms_per_batch']:.1f} ms of CPU a batch.")
+    else:
+        print(f"By shared memory the trainer waits {abs(moved):.1%} {'less' if moved > 0 else 'more'} than by pipe.")
 
 
 def judge(results):
-    serial, concurrent, prefetched = results
+    serial, _, prefetched, pipe, shared = results
     waits = [s["wait_ratio"] for s in results]
     flights = [s["proxy"]["max_in_flight"] for s in results]
     digests = {s["sha256"] for s in results}
@@ -109,6 +166,12 @@ def judge(results):
          f"{serial['samples']} samples, {serial['images']} images each"),
         (flights[0] == 1 and flights[1] > 1 and flights[2] > 1,
          "the proxy saw at most {}, {} and {} requests in flight (1 in serial, more in the others)".format(*flights)),
+        (all(wait <= 0.05 for wait in waits[3:]),
+         f"with the trainer in a process of its own it waits {waits[3]:.1%} by pipe, {waits[4]:.1%} by shared memory (at most 5 %)"),
+        (pipe["copied_per_batch"] >= 2 * pipe["batch_bytes"] > 0,
+         f"by pipe a batch of {pipe['batch_bytes'] / MIB:.1f} MiB is copied twice: {pipe['copied_per_batch'] / MIB:.1f} MiB"),
+        (shared["copied_per_batch"] < 0.01 * shared["batch_bytes"],
+         f"by shared memory {shared['copied_per_batch'] / MIB:.2f} MiB of it are copied (less than 1 %)"),
         (all(s["proxy"]["aborted"] == 0 for s in results), "no request was broken off"),
     ]
     print()
@@ -124,15 +187,18 @@ def main():
     options = parser.parse_args()
     print(f"an S3 server on loopback, {options.delay:g} ms away each way; {os.cpu_count()} processors")
     results = [climb(options, *rung) for rung in RUNGS]
-    print("\nthe same three once more, for a sha256 of all batches", flush=True)
-    for (_, pipeline), stats in zip(RUNGS, results):
-        stats["sha256"] = digest(options, pipeline)
+    print("\nthe same once more, for a sha256 of all batches", flush=True)
+    for (_, pipelines), stats in zip(RUNGS, results):
+        stats["sha256"] = digest(options, pipelines)
     table(results)
+    table_of_transport(results)
     good = judge(results)
     with open("build/demo/ladder.json", "w", encoding="utf-8") as out:
-        json.dump([{"rung": rung, "pipeline": pipeline, "wait_ratio": s["wait_ratio"],
+        json.dump([{"rung": rung, "pipelines": pipelines, "wait_ratio": s["wait_ratio"],
                     "images_per_s": s["images_per_s"], "cpu_ms_per_image": s["cpu_ms_per_image"],
-                    "bottleneck": s["bottleneck"]} for (rung, pipeline), s in zip(RUNGS, results)], out, indent=1)
+                    "cpu_ms_per_batch": s["cpu_ms_per_batch"], "copied_bytes_per_batch": s["copied_per_batch"],
+                    "batch_bytes": s["batch_bytes"], "peak_rss_bytes": s["peaks"], "sha256": s["sha256"],
+                    "bottleneck": s["bottleneck"]} for (rung, pipelines), s in zip(RUNGS, results)], out, indent=1)
         out.write("\n")
     with open("build/demo/ladder-full.json", "w", encoding="utf-8") as out:
         json.dump(results, out, indent=1)

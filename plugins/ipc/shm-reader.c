@@ -20,6 +20,7 @@
 
 struct _HrShmReader {
   gint ref_count;
+  pid_t pid; /* whose connection it is: a fork's copy has nothing to say */
   int fd;
   HrWireStream *stream; /* of the thread that reads, as all down to the lock */
   GPtrArray *pools;     /* HrMemory, by number; NULL: has not come */
@@ -46,7 +47,7 @@ typedef struct {
 static void
 send_words (HrShmReader *reader)
 {
-  while (!reader->deaf) {
+  while (!reader->deaf && reader->pid == getpid ()) {
     if (reader->sending.message == NULL && reader->words.length == 0 && reader->releases->len > 0) {
       guint n = MIN (reader->releases->len, MAX_RELEASES);
 
@@ -132,6 +133,7 @@ hr_shm_reader_new (int fd, gint index, guint credits, GError **error)
   }
   reader = g_new0 (HrShmReader, 1);
   reader->ref_count = 1;
+  reader->pid = getpid ();
   reader->fd = fd;
   reader->stream = hr_wire_stream_new (fd, MAX_MESSAGE);
   reader->pools = g_ptr_array_new_with_free_func (free_pool);

@@ -217,16 +217,6 @@ get_n_bytes (PyObject *object, void *closure G_GNUC_UNUSED)
 }
 
 static PyObject *
-get_numbers (PyObject *object, void *closure G_GNUC_UNUSED)
-{
-  const HrBuffer *buffer = ((Batch *)object)->buffer;
-
-  return Py_BuildValue ("{sLsLsIsIsi}", "number", (long long)buffer->number, "place",
-                        (long long)buffer->place, "epoch", buffer->epoch, "flags", buffer->flags,
-                        "row", buffer->row);
-}
-
-static PyObject *
 digest (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 {
   HrBuffer *buffer = ((Batch *)object)->buffer;
@@ -267,7 +257,6 @@ static PyGetSetDef properties[] = {
     "Where each sample comes from: a list of dicts with uri, line, byte, id, place, skipped, kind\n"
     "and error. Those that were skipped, and what fills the last step up, are among them.",
     NULL },
-  { "_numbers", get_numbers, NULL, "All that a checkpoint behind it depends on.", NULL },
   { "nbytes", get_n_bytes, NULL, "Bytes of all tensors.", NULL },
   { NULL, NULL, NULL, NULL, NULL }
 };

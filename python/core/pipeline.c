@@ -1,5 +1,6 @@
 /* pipeline.c: a pipeline: made from text, set, started, pulled, stopped */
 #include "py.h"
+#include "hr-split.h"
 
 typedef struct {
   PyObject_HEAD HrPipeline *pipeline;
@@ -378,6 +379,18 @@ str (PyObject *object)
   return PyUnicode_FromString (text);
 }
 
+static PyObject *
+split (PyObject *object, PyObject *args)
+{
+  const char *instead;
+  g_autofree char *text = NULL, *sink = NULL;
+
+  if (!PyArg_ParseTuple (args, "s:_split", &instead))
+    return NULL;
+  text = hr_pipeline_split (get (object), instead, &sink);
+  return Py_BuildValue ("sz", text, sink);
+}
+
 static PyMethodDef methods[] = {
   { "set", set, METH_VARARGS,
     "set(element, property, value)\n--\n\nSets a property of an element, or with element=None of "
@@ -431,6 +444,9 @@ static PyMethodDef methods[] = {
     "end_requests()\n--\n\nNothing more will be asked for." },
   { "stats", get_stats, METH_NOARGS, "stats()\n--\n\nStatistics (str, JSON); docs/stats.md." },
   { "to_dot", get_dot, METH_NOARGS, "to_dot()\n--\n\nThe graph for Graphviz." },
+  { "_split", split, METH_VARARGS,
+    "_split(instead)\n--\n\nThe text with another element in the place of the only pullable sink, "
+    "and that\nsink's text, or None." },
   { "pop_message", pop_message, METH_NOARGS,
     "pop_message()\n--\n\nThe next message, a dict with type, element, kind, error, origin and "
     "text, or None." },

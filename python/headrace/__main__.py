@@ -72,13 +72,16 @@ def _check_tensors(torch: ModuleType | None, numpy: ModuleType | None) -> bool:
 
 
 def _check_pipeline() -> bool:
-    with headrace.Loader("fakesrc num-buffers=64 ! batch size=8 ! prefetchqueue ! appsink", framework="raw",
-                         epochs=1) as loader:
-        steps = sum(1 for _ in loader)
-    print(f"a pipeline made {steps} steps")
-    if steps != 8:
-        print("expected 8", file=sys.stderr)
-    return steps == 8
+    good = True
+    for process in (False, True):
+        with headrace.Loader("fakesrc num-buffers=64 ! batch size=8 ! prefetchqueue ! appsink", framework="raw",
+                             epochs=1, process=process) as loader:
+            steps = sum(1 for _ in loader)
+        print(f"a pipeline made {steps} steps{', in a process of its own' if process else ''}")
+        if steps != 8:
+            print("expected 8", file=sys.stderr)
+            good = False
+    return good
 
 
 def main() -> int:

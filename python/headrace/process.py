@@ -1,7 +1,7 @@
 """A pipeline in a process of its own: what Loader(process=True) puts in the place of a Pipeline."""
 from __future__ import annotations
 
-import collections
+import contextlib
 import fcntl
 import json
 import logging
@@ -17,6 +17,11 @@ from . import _core
 from ._core import Batch, Pipeline
 
 _log = logging.getLogger("headrace")
+
+# what hands batches on over there, and takes them here
+_SINK, _SOURCE, _SOURCE_NAME = "shmsink", "shmsrc", "process"
+# statistics of the pipeline that the trainer pulls from
+_OF_TRAINER = ("wait_ratio", "prepare_s", "transfer_s", "train_s", "cold_start_s")
 
 # beside the extension: in the build tree, installed, and in the wheel
 PROGRAM = str(pathlib.Path(_core.__file__).with_name("headrace-worker"))
@@ -82,21 +87,20 @@ def _error(domain: str, code: int, message: str) -> _core.Error:
 class ProcessPipeline:
     """Has the methods of :class:`headrace.Pipeline` that a loader calls, with the same results and errors.
 
-    The text was parsed and properties were set in this process; it runs in the other one, and nothing of it is
-    started here.
+    The text was read and checked in this process. All but its sink runs in the other one, and ends there in
+    another sink, which hands batches on; here a small pipeline takes them from there to the sink of the text.
     """
 
     def __init__(self, pipeline: Pipeline, nice: int) -> None:
         self._made = pipeline
         self._nice = nice
         self._resume: dict[str, Any] = {}
+        self._here: Pipeline | None = None  # what takes the batches
         self._connection: _core.Connection | None = None
         self._pid = self._owner = 0
-        self._messages: collections.deque[dict[str, Any]] = collections.deque()
-        # number of a batch -> where to go on behind it, of the last two: a loader may hold one back
-        self._places: collections.OrderedDict[int, str] = collections.OrderedDict()
-        self._stats, self._n_steps = "", None
-        self._gone: _core.Error | None = None  # why there is no process any more
+        self._stats: dict[str, Any] | None = None  # of a run whose process is gone …
+        self._n_steps: int | None = None
+        self._gone: _core.Error | None = None  # … and why it is
 
     def __str__(self) -> str:
         return str(self._made)
@@ -109,15 +113,13 @@ class ProcessPipeline:
 
     def _died(self) -> _core.Error:
         if self._gone is None:
-            self._read_notes()
             self._finalizer.detach()
-            self._gone = _error("resource", 0, f"the process of the pipeline (pid {self._pid})"
-                                f" {_how_it_ended(self._pid)}; its run has ended, and another loader goes on from"
-                                " state_dict()")
             self._connection.close()
+            self._gone = _error("resource", 0, f"the process of the pipeline (pid {self._pid})"
+                                f" {_how_it_ended(self._pid)}; another loader goes on from state_dict()")
         return self._gone
 
-    def _running(self) -> _core.Connection:
+    def _ask(self, do: str, **what: Any) -> dict[str, Any]:
         if self._connection is None:
             raise _error("core", 2, "the pipeline has not been started")
         if os.getpid() != self._owner:
@@ -125,10 +127,7 @@ class ProcessPipeline:
                          " a pipeline serves the one that started it; create the loader in the process that uses it")
         if self._gone is not None:
             raise self._gone
-        return self._connection
-
-    def _ask(self, do: str, **what: Any) -> dict[str, Any]:
-        text = self._running().request(json.dumps({"do": do, **what}))
+        text = self._connection.request(json.dumps({"do": do, **what}))
         if text is None:
             raise self._died()
         answer = json.loads(text)
@@ -136,22 +135,13 @@ class ProcessPipeline:
             raise _core.error(**answer["error"])
         return answer
 
-    def _read_notes(self) -> None:
-        while (note := self._connection.pop_note()) is not None:
-            kind, _, text = note.partition(" ")
-            if kind == "messages":
-                self._messages.extend(json.loads(text))
-            else:
-                number, _, document = text.partition(" ")
-                self._places[int(number)] = document
-                while len(self._places) > 2:
-                    self._places.popitem(last=False)
-
     # ---- the run ----
 
     def set(self, element: str | None, property: str, value: object) -> None:
         self._made.set(element, property, value)
-        if self._connection is not None:
+        if self._here is not None and element in self._here.elements:
+            self._here.set(element, property, value)
+        elif self._connection is not None:
             text = str(value).lower() if isinstance(value, bool) else str(value)
             self._ask("set", element=element, property=property, value=text)
 
@@ -160,31 +150,45 @@ class ProcessPipeline:
         self._resume = {"checkpoint": checkpoint, "force": force}
 
     def start(self) -> None:
+        text, sink = self._made._split(f"{_SINK} fd={_DATA_FD}")
         (control, control_there), (data, data_there) = socket.socketpair(), socket.socketpair()
         with control, data, control_there, data_there:
-            pid = _spawn(control_there, data_there)
-            self._connection = _core.Connection(control.detach(), data.detach())
-        self._pid, self._owner = pid, os.getpid()
-        self._finalizer = weakref.finalize(self, _end, self._connection, pid, self._owner)
-        try:
-            self._ask("start", version=_core.__version__, text=str(self._made), nice=self._nice, **self._resume)
-        except _core.Error:
-            self._finalizer()
-            self._connection = None
-            raise
+            self._pid = _spawn(control_there, data_there)
+            control_there.close()
+            data_there.close()
+            self._owner = os.getpid()
+            self._connection = _core.Connection(control.detach())
+            self._finalizer = weakref.finalize(self, _end, self._connection, self._pid, self._owner)
+            try:
+                self._ask("start", version=_core.__version__, text=text, nice=self._nice, **self._resume)
+                if sink is not None:
+                    self._here = Pipeline(f"{_SOURCE} name={_SOURCE_NAME} fd={data.detach()} max-batches=1 ! {sink}")
+                    self._here.start()
+            except _core.Error:
+                self._finalizer()
+                self._connection = self._here = None
+                raise
 
     def pull(self) -> Batch | None:
+        if self._here is None:
+            self._ask("stats")  # says what is missing, if it is that
+            raise _error("core", 2, "pull: the pipeline has no sink to pull from, such as appsink")
         try:
-            return self._running().pull()
-        except EOFError:
-            raise self._died() from None
+            batch = self._here.pull()
+            if batch is None and self._gone is None:
+                self._ask("wait")  # all that it has to tell is here now
+            return batch
+        except _core.Error as error:
+            if not str(error).startswith(f'{_SOURCE} "{_SOURCE_NAME}": '):
+                raise
+            self._ask("wait")  # the other process knows what has happened, or has died
+            raise
 
     def pop_message(self) -> dict[str, Any] | None:
-        if self._gone is None and self._connection is not None:
-            self._read_notes()
-        if not self._messages:
+        note = self._connection.pop_note() if self._connection is not None else None
+        if note is None:
             return None
-        message = self._messages.popleft()
+        message = json.loads(note)
         error = _core.error(**message["error"]) if message["error"] is not None else None
         return {**message, "kind": error.kind if error else None, "error": str(error) if error else None}
 
@@ -195,37 +199,44 @@ class ProcessPipeline:
             self._ask("stop")
         except _core.Error as error:  # it is gone: who asks it for something is told
             _log.debug("stop: %s", error)
+        if self._here is not None:
+            self._here.stop()
 
     def wait(self) -> None:
-        """Waits for the end of the run, keeps what may be asked for afterwards, and lets the process go."""
+        """Waits for the end of the run, keeps its numbers, and lets the process go."""
         failed = None
         try:
             self._ask("wait")
         except _core.Error as error:
             failed = error
-        if self._gone is None and os.getpid() == self._owner:
-            self._stats, self._n_steps = self.stats(), self.n_steps
-            self._read_notes()
-            self._gone = _error("core", 2, "the loader has been closed, and the process of its pipeline with it;"
-                                " what is known is state_dict() behind the last batch, and stats()")
+        if self._gone is None and self._connection is not None and os.getpid() == self._owner:
+            self._stats, self._n_steps = self._read_stats(), self.n_steps
+            self._gone = _error("core", 2, "the loader has been closed, and the process of its pipeline with it")
             self._finalizer()
+            if self._here is not None:
+                with contextlib.suppress(_core.Error):  # that the other end has been stopped
+                    self._here.wait()
         if failed is not None:
             raise failed
 
     # ---- numbers and places ----
 
     def checkpoint(self, batch: Batch | None = None) -> str:
-        if self._gone is not None and batch is not None:
-            document = self._places.get(batch.step)
-            if document is not None:
-                return document
-        numbers = batch._numbers if batch is not None else None
-        return self._ask("checkpoint", batch=numbers)["checkpoint"]
+        return (self._here if self._here is not None else self._made).checkpoint(batch)  # they have come with it
+
+    def _read_stats(self) -> dict[str, Any]:
+        if self._gone is not None:
+            return self._stats or {}
+        stats = json.loads(self._ask("stats")["stats"])
+        if self._here is not None:  # how long the trainer waits is known where it does
+            here = json.loads(self._here.stats())
+            stats.update((name, here[name]) for name in _OF_TRAINER)
+            if (here["bottleneck"] or {}).get("kind") == "trainer":
+                stats["bottleneck"] = here["bottleneck"]
+        return stats
 
     def stats(self) -> str:
-        if self._connection is None:
-            return self._made.stats()
-        return self._stats if self._gone is not None else self._ask("stats")["stats"]
+        return self._made.stats() if self._connection is None else json.dumps(self._read_stats())
 
     @property
     def n_steps(self) -> int | None:

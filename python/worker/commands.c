@@ -1,5 +1,7 @@
-/* commands.c: what a loader asks of its pipeline, beside batches. Every request is an object whose
+/* commands.c: what a loader asks of its pipeline, beside batches, which
+ * come by shared memory. Every request is an object whose
  * "do" names a row of the table below; every answer is one with what that row adds, or "error". */
+#include "answers.h"
 #include "worker.h"
 #include <errno.h>
 #include <string.h>
@@ -8,34 +10,6 @@
 typedef gboolean (*Command) (Worker *worker, JsonObject *request, JsonBuilder *into,
                              GError **error);
 
-/* as the loader makes an exception of it */
-static void
-add_error (JsonBuilder *into, const GError *error)
-{
-  if (error == NULL) {
-    json_builder_add_null_value (into);
-    return;
-  }
-  json_builder_begin_object (into);
-  json_builder_set_member_name (into, "domain");
-  json_builder_add_string_value (into, g_quark_to_string (error->domain));
-  json_builder_set_member_name (into, "code");
-  json_builder_add_int_value (into, error->code);
-  json_builder_set_member_name (into, "message");
-  json_builder_add_string_value (into, error->message);
-  json_builder_end_object (into);
-}
-
-static void
-add_string (JsonBuilder *into, const char *name, const char *value)
-{
-  json_builder_set_member_name (into, name);
-  if (value != NULL)
-    json_builder_add_string_value (into, value);
-  else
-    json_builder_add_null_value (into);
-}
-
 /* NULL: missing, or null */
 static const char *
 get_string (JsonObject *request, const char *name)
@@ -43,8 +17,7 @@ get_string (JsonObject *request, const char *name)
   return json_object_get_string_member_with_default (request, name, NULL);
 }
 
-/* of this thread and of those that it starts; the thread that delivers is there already, and stays
- * as quick as the trainer that waits for it */
+/* of this thread, and of those that it starts */
 static gboolean
 set_nice (JsonObject *request, GError **error)
 {
@@ -86,6 +59,7 @@ start (Worker *worker, JsonObject *request, JsonBuilder *into G_GNUC_UNUSED, GEr
   hr_mutex_lock (&worker->lock);
   worker->started = TRUE;
   hr_mutex_unlock (&worker->lock);
+  worker_run (worker);
   return TRUE;
 }
 
@@ -106,43 +80,13 @@ set (Worker *worker, JsonObject *request, JsonBuilder *into G_GNUC_UNUSED, GErro
   return FALSE;
 }
 
-/* A place is a matter of a few numbers: the batch itself is the trainer's. */
-static HrBuffer *
-get_batch (JsonObject *request)
-{
-  JsonObject *numbers;
-  HrBuffer *batch;
-
-  if (!json_object_has_member (request, "batch") || json_object_get_null_member (request, "batch"))
-    return NULL;
-  numbers = json_object_get_object_member (request, "batch");
-  batch = hr_buffer_new ();
-  batch->number = json_object_get_int_member (numbers, "number");
-  batch->place = json_object_get_int_member (numbers, "place");
-  batch->epoch = (guint)json_object_get_int_member (numbers, "epoch");
-  batch->flags = (guint)json_object_get_int_member (numbers, "flags");
-  batch->row = (gint)json_object_get_int_member (numbers, "row");
-  return batch;
-}
-
-static gboolean
-checkpoint (Worker *worker, JsonObject *request, JsonBuilder *into, GError **error)
-{
-  g_autoptr (HrBuffer) batch = get_batch (request);
-  g_autofree char *document = hr_pipeline_get_checkpoint (worker->pipeline, batch, error);
-
-  if (document != NULL)
-    add_string (into, "checkpoint", document);
-  return document != NULL;
-}
-
 static gboolean
 stats (Worker *worker, JsonObject *request G_GNUC_UNUSED, JsonBuilder *into,
        GError **error G_GNUC_UNUSED)
 {
   g_autofree char *text = hr_pipeline_get_stats (worker->pipeline);
 
-  add_string (into, "stats", text);
+  answers_add_text (into, "stats", text);
   return TRUE;
 }
 
@@ -153,42 +97,6 @@ n_steps (Worker *worker, JsonObject *request G_GNUC_UNUSED, JsonBuilder *into,
   json_builder_set_member_name (into, "n_steps");
   json_builder_add_int_value (into, hr_pipeline_get_n_steps (worker->pipeline));
   return TRUE;
-}
-
-static void
-add_message (JsonBuilder *into, const HrMessage *message)
-{
-  g_autofree char *origin = message->origin != NULL ? hr_origin_to_string (message->origin) : NULL;
-
-  json_builder_begin_object (into);
-  add_string (into, "type", hr_message_type_name (message->type));
-  add_string (into, "element", message->element);
-  json_builder_set_member_name (into, "error");
-  add_error (into, message->error);
-  add_string (into, "origin", origin);
-  add_string (into, "text", message->text);
-  json_builder_end_object (into);
-}
-
-char *
-worker_take_messages (Worker *worker)
-{
-  HrPipeline *pipeline = worker_get_pipeline (worker);
-  HrMessage *message = hr_pipeline_pop_message (pipeline, 0);
-  g_autoptr (JsonBuilder) into = NULL;
-  g_autoptr (JsonNode) all = NULL;
-
-  if (message == NULL)
-    return NULL;
-  into = json_builder_new ();
-  json_builder_begin_array (into);
-  for (; message != NULL; message = hr_pipeline_pop_message (pipeline, 0)) {
-    add_message (into, message);
-    hr_message_unref (message);
-  }
-  json_builder_end_array (into);
-  all = json_builder_get_root (into);
-  return hr_json_write (all, FALSE);
 }
 
 static gboolean
@@ -203,20 +111,18 @@ static gboolean
 wait_for_end (Worker *worker, JsonObject *request G_GNUC_UNUSED, JsonBuilder *into G_GNUC_UNUSED,
               GError **error)
 {
-  gboolean ok;
+  const GError *failure = worker_join (worker);
 
-  hr_mutex_lock (&worker->pulling);
-  ok = hr_pipeline_wait (worker->pipeline, error);
-  hr_mutex_unlock (&worker->pulling);
-  return ok;
+  if (failure != NULL)
+    g_propagate_error (error, g_error_copy (failure));
+  return failure == NULL;
 }
 
 static const struct {
   const char *name;
   Command run;
-} commands[] = { { "start", start },      { "set", set },         { "checkpoint", checkpoint },
-                 { "stats", stats },      { "n_steps", n_steps }, { "stop", stop },
-                 { "wait", wait_for_end } };
+} commands[] = { { "start", start },     { "set", set },   { "stats", stats },
+                 { "n_steps", n_steps }, { "stop", stop }, { "wait", wait_for_end } };
 
 static gboolean
 run (Worker *worker, JsonObject *request, JsonBuilder *into, GError **error)
@@ -252,7 +158,7 @@ worker_answer (Worker *worker, const char *text)
     run (worker, json_node_get_object (request), into, &error);
   if (error != NULL) {
     json_builder_set_member_name (into, "error");
-    add_error (into, error);
+    answers_add_error (into, error);
   }
   json_builder_end_object (into);
   answer = json_builder_get_root (into);

@@ -2,7 +2,6 @@
  * with posix_spawn() and two sockets; it ends when the loader closes them or is gone, whatever
  * killed it. */
 #include "control.h"
-#include "stream.h"
 #include "worker.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -70,7 +69,7 @@ watch (pid_t loader)
 }
 
 static void
-leave (Worker *worker)
+leave (Worker *worker, GThread *answering)
 {
   HrPipeline *pipeline;
 
@@ -78,14 +77,11 @@ leave (Worker *worker)
   hr_mutex_lock (&worker->lock);
   pipeline = worker->pipeline;
   hr_mutex_unlock (&worker->lock);
-  if (pipeline == NULL)
-    return;
-  hr_pipeline_stop (pipeline);
-  if (worker_get_pipeline (worker) == NULL)
-    return;
-  hr_mutex_lock (&worker->pulling);
-  hr_pipeline_wait (pipeline, NULL);
-  hr_mutex_unlock (&worker->pulling);
+  if (pipeline != NULL)
+    hr_pipeline_stop (pipeline); /* also while it is being started */
+  shutdown (CONTROL_FD, SHUT_RDWR);
+  g_thread_join (answering);
+  worker_join (worker);
 }
 
 /* Ctrl-C in a terminal goes to all of its processes: it is the loader's to say what it means. It
@@ -113,8 +109,9 @@ int
 main (int argc, char **argv)
 {
   Worker worker = { 0 };
+  GThread *answering;
 
-  if (argc != 2 || !keep_to_itself (CONTROL_FD) || !hr_stream_prepare (CONTROL_DATA_FD, NULL)) {
+  if (argc != 2 || !keep_to_itself (CONTROL_FD) || !keep_to_itself (CONTROL_DATA_FD)) {
     fprintf (stderr, "headrace-worker: is started by headrace.Loader (process=True)\n");
     return 2;
   }
@@ -122,11 +119,10 @@ main (int argc, char **argv)
   /* as in the other tools: libvips opens nothing but what is known to be safe */
   g_setenv ("VIPS_BLOCK_UNTRUSTED", "1", FALSE);
   hr_mutex_init (&worker.lock);
-  hr_mutex_init (&worker.pulling);
   hr_mutex_init (&worker.sending);
-  g_thread_new ("deliver", worker_deliver, &worker);
-  g_thread_new ("answer", answer_all, &worker);
+  answering = g_thread_new ("answer", answer_all, &worker);
   watch ((pid_t)strtol (argv[1], NULL, 10));
-  leave (&worker);
-  _exit (0); /* the threads need not be told */
+  leave (&worker, answering);
+  g_clear_object (&worker.pipeline);
+  return 0;
 }

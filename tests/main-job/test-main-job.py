@@ -156,6 +156,28 @@ def test_ladder_files(job):
     assert len(set(digests)) == 1 and digests[0], digests
 
 
+def test_ladder_of_processes(job):
+    """rungs 3b and 4 are rung 3 with another sink and a second process, differ in the transport, and deliver its bytes"""
+    def lines(name):
+        text = (ROOT / "pipelines" / f"{name}.hr").read_text()
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    options = ["-D", "LOCATION=s3://corpus/train/part-*.jsonl", "-D", "STEP_TIME=1ms", "-D", "BATCH=4"]
+    whole, digests = lines("3-prefetch"), [stats("-f", str(ROOT / "pipelines/3-prefetch.hr"), *options, "--checksum")["sha256"]]
+    for name, trainer, sink, source in (("3b-bypipe", "3b-trainer", "pipesink", "pipesrc"),
+                                        ("4-zerocopy", "4-trainer", "shmsink", "shmsrc")):
+        assert lines(name) == [*whole[:-1], f"! {sink} address=${{ADDRESS:-headrace-ladder}}"], name
+        assert lines(trainer) == [f"{source} address=${{ADDRESS:-headrace-ladder}}", whole[-1]], trainer
+        both = [*options, "-D", f"ADDRESS=main-job-{os.getpid()}"]
+        with subprocess.Popen([HR_LAUNCH, "-q", "-f", str(ROOT / "pipelines" / f"{name}.hr"), *both]) as producer:
+            try:
+                digests.append(stats("-f", str(ROOT / "pipelines" / f"{trainer}.hr"), *both, "--checksum")["sha256"])
+                assert producer.wait(60) == 0, name
+            finally:
+                producer.kill()
+    assert len(set(digests)) == 1 and digests[0], digests
+
+
 def test_bad_images(job):
     """bad images end the run, or are skipped and counted, each by its kind"""
     bad = {"truncated.jpg": "media-truncated", "not_image.jpg": "media-undecodable", "missing.jpg": "media-not-found",
