@@ -6,8 +6,10 @@ Says {"version", "settings"} when it is ready, then obeys lines: `floor N` write
 `pull` gets BATCHES of them from a loader that goes on all the time: {bytes, seconds}; `check`: whether the last one
 had the bytes that it should have.
 """
+import atexit
 import json
 import os
+import pathlib
 import sys
 import time
 from importlib.metadata import version
@@ -47,7 +49,7 @@ def equal(batch, expected):
 
 # ---- those who give: (write so many, an iterator over BATCHES more, what the batch of a number is, version, settings)
 
-def headrace(process=False):
+def headrace_in_process(process=False):
     import headrace
     chain = "batch size=1 ! prefetchqueue max-batches=2"
     loader = headrace.Loader(f"fakesrc size={SIZE} ! {chain} ! appsink", **({"process": True} if process else {}))
@@ -63,6 +65,25 @@ def headrace(process=False):
     return (write, batches, make_batch, versions("torch"),
             f"{'process=True, ' if process else ''}fakesrc ! batch size=1 ! prefetchqueue max-batches=2 ! "
             "appsink; floor: fakesink")
+
+
+def shmsink():
+    import subprocess
+    import headrace
+    write, _, expect, known, _ = headrace_in_process()
+    address = f"@headrace-bench-{os.getpid()}"
+    program = pathlib.Path(headrace.__file__).parents[2] / "tools/hr-launch"
+    chain = "batch size=1 ! prefetchqueue max-batches=2"
+    child = subprocess.Popen([program, f"fakesrc size={SIZE} ! {chain} ! shmsink address={address}"],
+                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    atexit.register(child.kill)
+    loader = headrace.Loader(f"shmsrc address={address} ! appsink")
+
+    def batches():
+        for _ in range(BATCHES):
+            yield next(loader)["bytes"][0]
+    return (write, batches, expect, known, f"hr-launch 'fakesrc ! {chain} ! shmsink', shmsrc ! appsink; floor: "
+            f"{chain} ! fakesink")
 
 
 def samples_of(batch):
@@ -117,7 +138,8 @@ def multiprocessing():
             "a spawned process, torch.multiprocessing.Queue(2), torch.stack; floor: torch.stack")
 
 
-WHO = {"headrace": headrace, "headrace process": lambda: headrace(True), "dataloader": dataloader,
+WHO = {"headrace": headrace_in_process, "headrace process": lambda: headrace_in_process(True),
+       "headrace shmsink": shmsink, "dataloader": dataloader,
        "torch.multiprocessing": multiprocessing}
 
 
