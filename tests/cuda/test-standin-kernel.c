@@ -166,6 +166,13 @@ test_kernel_arguments (void)
   launch_clear (&launch);
 
   launch_init (&launch, code_ptx);
+  ((HrPatchImage *)(gpointer)launch.host)[1].width += 16; /* half a token */
+  launch_give (&launch);
+  launch_run (&launch, launch.one);
+  standin_test_misuses ("bad-launch");
+  launch_clear (&launch);
+
+  launch_init (&launch, code_ptx);
   launch_give (&launch);
   launch.params.n_rows -= 1;
   launch_run (&launch, launch.one);
