@@ -204,7 +204,7 @@ class Tensors(WithData):
 
     def test_capsule(self):
         """a capsule says device, shape, type and place, in both versions"""
-        with self.load() as loader:
+        with self.load("cudasink device=1") as loader:
             batch = next(loader)
         for name, code, bits in [("pixel_values", 2, 32), ("image_grid_thw", 0, 64)]:
             tensor = batch[name]
@@ -212,7 +212,7 @@ class Tensors(WithData):
             for versioned in (False, True):
                 capsule = tensor.__dlpack__(stream=2, **({"max_version": (1, 0)} if versioned else {}))
                 inside = unpack(capsule, versioned)
-                self.assertEqual((inside.device_type, inside.device_id), (CUDA, 0))
+                self.assertEqual((inside.device_type, inside.device_id), (CUDA, 1))
                 self.assertEqual((inside.code, inside.bits, inside.lanes), (code, bits, 1))
                 self.assertEqual(tuple(inside.shape[:inside.n_dims]), tensor.shape)
                 self.assertEqual(inside.strides[inside.n_dims - 1], 1)
@@ -238,18 +238,30 @@ class Tensors(WithData):
             with self.assertRaisesRegex(BufferError, r"on device \(2, 0\)"):
                 tensor.__dlpack__(dl_device=device)
 
-    def test_waits_once(self):
-        """a stream waits for a batch once, whichever of its tensors it asks for"""
+    def test_order(self):
+        """what a stream is given behind __dlpack__() finds the batch, and its memory is used again only behind that"""
         cudart = ctypes.CDLL(STANDIN)
         stream = ctypes.c_void_p()
         self.assertEqual(cudart.cudaStreamCreateWithFlags(ctypes.byref(stream), 1), 0)
-        with self.load() as loader:
-            batch = next(loader)
-            for name in ("pixel_values", "image_grid_thw", "pixel_values"):
-                batch[name].__dlpack__(stream=stream.value)
+        with headrace.Loader(self.data.pipeline(tail="prefetchqueue ! patchify"), epochs=1, framework="numpy") as loader:
+            wanted = [batch["pixel_values"].tobytes() for batch in loader]
+        copies = []
+        with self.load("cudasink prefetch=1") as loader:
+            for batch in loader:
+                for name in ("image_grid_thw", "pixel_values"):
+                    capsule = batch[name].__dlpack__(stream=stream.value)
+                place, size = ctypes.c_void_p(), batch["pixel_values"].nbytes
+                self.assertEqual(cudart.cudaHostAlloc(ctypes.byref(place), ctypes.c_size_t(size), 1), 0)
+                self.assertEqual(cudart.cudaMemcpyAsync(place, ctypes.c_void_p(unpack(capsule).data), ctypes.c_size_t(size), 2,
+                                                        stream), 0)
+                copies.append((place, size))
+                del capsule
         del batch, loader
         gc.collect()
         self.assertEqual(cudart.cudaStreamSynchronize(stream), 0)
+        self.assertEqual([ctypes.string_at(place, size) for place, size in copies], wanted)
+        for place, _ in copies:
+            self.assertEqual(cudart.cudaFreeHost(place), 0)
         self.assertEqual(cudart.cudaStreamDestroy(stream), 0)
 
     def test_no_cpu(self):
