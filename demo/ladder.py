@@ -146,7 +146,8 @@ def table_of_transport(results):
               f" {(pipe['copied_per_batch'] - shared['copied_per_batch']) / MIB:.1f} MiB of copies and"
               f" {pipe['cpu_ms_per_batch'] - shared['cpu_ms_per_batch']:.1f} ms of CPU a batch.")
     else:
-        print(f"By shared memory the trainer waits {abs(moved):.1%} {'less' if moved > 0 else 'more'} than by pipe.")
+        print(f"By shared memory the trainer waits {abs(moved):.1%} {'less' if moved > 0 else 'more'} than by pipe, in one run of"
+              " each.")
 
 
 def judge(results):
