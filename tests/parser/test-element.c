@@ -232,7 +232,7 @@ test_def_check (void)
   BAD (def.summary = "A sentence.");
   BAD (def.summary = "two\nlines");
   BAD (def.process = NULL);
-  BAD (def.pullable = TRUE);
+  BAD (def.pullable = def.pushable = TRUE);
   BAD (def.each_field = "images");
   BAD (def.poll = (gpointer)def.process);
   BAD (def.block = zero); /* not without group and takes_holes */
