@@ -271,10 +271,15 @@ guint64
 hr_topology_count_cpus (const HrPipeline *pipeline)
 {
   guint64 cpus = hr_live_uint (&pipeline->settings.cpus);
+
+  return cpus > 0 ? cpus : hr_topology_count_processors ();
+}
+
+guint64
+hr_topology_count_processors (void)
+{
   cpu_set_t set;
 
-  if (cpus > 0)
-    return cpus;
   if (sched_getaffinity (0, sizeof set, &set) == 0)
     return MAX (CPU_COUNT (&set), 1);
   return g_get_num_processors ();

@@ -12,3 +12,5 @@ void hr_topology_bound_link (HrLink *link);
 /* a prefetchqueue's depth may have changed */
 void hr_topology_update_ahead (HrPipeline *pipeline);
 guint64 hr_topology_count_cpus (const HrPipeline *pipeline);
+/* those that the process may use, whatever the pipeline says */
+guint64 hr_topology_count_processors (void);

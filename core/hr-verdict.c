@@ -215,8 +215,8 @@ make_model (HrPipeline *pipeline, HrModel *model)
                       .steps = (guint64)steps,
                       .ahead = steps_ahead (pipeline, trainer),
                       .serial = pipeline->settings.serial,
-                      .processors = hr_topology_count_cpus (pipeline),
-                      .machine = g_get_num_processors () };
+                      .processors = (guint)hr_topology_count_cpus (pipeline),
+                      .machine = (guint)hr_topology_count_processors () };
   parts = model->parts = g_new0 (HrModelPart, 2 * n);
   for (guint i = 0; i < n; i++) {
     const HrElement *element = pipeline->elements->pdata[i];
