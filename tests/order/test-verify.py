@@ -93,6 +93,7 @@ def test_usage():
     assert "no pipeline" in verify(status=2)
     assert "only a pipeline with one" in verify("filesrc location=x ! tee name=t ! fakesink t. ! fakesink", status=2)
     assert "gets its buffers from a program" in verify("appsrc ! fakesink", status=2)
+    assert "gives its samples to a program" in verify("fakesrc num-buffers=9 ! appmap ! fakesink", status=2)
     assert "no order that is known beforehand" in verify("fakesrc num-buffers=9 ! fakesink", status=1)
     assert "nothing.jsonl" in verify("filesrc location=/nothing.jsonl ! jsonlparse ! fakesink", status=1)
 

@@ -21,12 +21,16 @@ is_left_out (const HrElementDef *def)
          || def->lookahead != NULL || needs_batch (def);
 }
 
+/* FALSE: here is no program */
 static gboolean
-refuse_pushable (HrElement *element, GError **error)
+works_alone (HrElement *element, const HrElementDef *def, GError **error)
 {
-  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "%s \"%s\" gets its buffers from a program; use another element",
-               hr_element_get_factory (element), hr_element_get_name (element));
+  if (!def->pushable && def->take == NULL)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT, "%s \"%s\" %s", def->name,
+               hr_element_get_name (element),
+               def->pushable ? "gets its buffers from a program; use another element"
+                             : "gives its samples to a program; leave it out");
   return FALSE;
 }
 
@@ -40,10 +44,8 @@ is_straight (HrPipeline *pipeline, GError **error)
     const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), error);
     HrElement *next = i + 1 < n ? hr_pipeline_get_nth_element (pipeline, i + 1) : NULL;
 
-    if (def == NULL)
+    if (def == NULL || !works_alone (element, def, error))
       return FALSE;
-    if (def->pushable || def->take != NULL)
-      return refuse_pushable (element, error);
     if (def->route == NULL && def->merge == NULL && hr_element_get_next (element, 0) == next)
       continue;
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
@@ -83,7 +85,7 @@ find_sink (HrPipeline *pipeline, GError **error)
     HrElement *element = hr_pipeline_get_nth_element (pipeline, i);
     const HrElementDef *def = hr_registry_find (hr_element_get_factory (element), error);
 
-    if (def == NULL || ((def->pushable || def->take != NULL) && !refuse_pushable (element, error)))
+    if (def == NULL || !works_alone (element, def, error))
       return NULL;
     if (def->consume == NULL && !def->pullable)
       continue;
