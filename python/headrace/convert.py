@@ -11,7 +11,8 @@ _CPU = 1  # DLPack's number
 
 
 def _to_torch() -> Callable[[Tensor], Any]:
-    return importlib.import_module("torch").from_dlpack
+    from_dlpack: Callable[[Tensor], Any] = importlib.import_module("torch").from_dlpack
+    return from_dlpack
 
 
 def _to_numpy() -> Callable[[Tensor], Any]:

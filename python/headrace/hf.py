@@ -14,13 +14,18 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch.utils.data
 import transformers
-from transformers.trainer_utils import get_last_checkpoint
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
 
 from .loader import Loader, Step
+
+if TYPE_CHECKING:
+    _Base = transformers.Trainer  # what a mix-in stands before
+else:
+    _Base = object
 
 
 class _Skipped:
@@ -44,7 +49,8 @@ class StateCallback(transformers.TrainerCallback):
     def on_save(self, args: transformers.TrainingArguments, state: transformers.TrainerState,
                 control: transformers.TrainerControl, **_unused: Any) -> None:
         # The Trainer saves behind an optimizer's step, when it has used all batches that it has drawn.
-        folder = os.path.join(args.output_dir, f"{transformers.trainer_utils.PREFIX_CHECKPOINT_DIR}-{state.global_step}")
+        assert args.output_dir is not None  # it has a default
+        folder = os.path.join(args.output_dir, f"{PREFIX_CHECKPOINT_DIR}-{state.global_step}")
         os.makedirs(folder, exist_ok=True)
         path = _state_path(folder, args.process_index)
         with open(path + ".part", "w", encoding="utf-8") as file:
@@ -54,7 +60,7 @@ class StateCallback(transformers.TrainerCallback):
         os.replace(path + ".part", path)
 
 
-class _Batches(torch.utils.data.IterableDataset):
+class _Batches(torch.utils.data.IterableDataset[Any]):
     """What the Trainer's DataLoader iterates over: an epoch, as the Trainer counts them, each time."""
 
     def __init__(self, trainer: TrainerMixin, steps: int | None) -> None:
@@ -69,13 +75,15 @@ class _Batches(torch.utils.data.IterableDataset):
         return self._steps
 
     def __iter__(self) -> Iterator[Any]:
+        loader = self._trainer.loader
+        assert loader is not None
         skipped = self._trainer._take_skipped(self._steps)
         for _ in range(skipped):
             yield _Skipped()
         left = None if self._steps is None else self._steps - skipped
         while left is None or left > 0:
             try:
-                step = next(self._trainer.loader)
+                step = next(loader)
             except StopIteration:
                 return
             self.drawn += 1
@@ -83,7 +91,7 @@ class _Batches(torch.utils.data.IterableDataset):
             left = None if left is None else left - 1
 
 
-class TrainerMixin:
+class TrainerMixin(_Base):
     """For a Trainer class of your own: ``class MyTrainer(headrace.hf.TrainerMixin, transformers.Trainer)``.
 
     With a :class:`headrace.Loader` as ``train_dataset`` it takes ready batches from it; everything else is the
@@ -101,7 +109,8 @@ class TrainerMixin:
         if isinstance(kwargs.get("eval_dataset"), Loader):
             raise ValueError("eval_dataset is a headrace.Loader: the Trainer deals evaluation out to the ranks by itself,"
                              " sample by sample; give it a dataset of torch's or Hugging Face's")
-        super().__init__(*args, train_dataset=train_dataset if loader is None else None, **kwargs)
+        kwargs["train_dataset"] = train_dataset if loader is None else None
+        super().__init__(*args, **kwargs)
         self.loader = loader
         self._resumed = False
         self._n_handed = 0
@@ -130,13 +139,15 @@ class TrainerMixin:
         """
         if not self.args.remove_unused_columns:
             return dict(step)
-        model = self.model.get_base_model() if hasattr(self.model, "get_base_model") else self.model
+        model: Any = self.model
+        if hasattr(model, "get_base_model"):
+            model = model.get_base_model()
         names = set(inspect.signature(model.forward).parameters) | {"label", "label_ids"} | set(self.label_names)
         return {name: value for name, value in step.items() if name in names}
 
     # ---- what the Trainer calls ----
 
-    def get_train_dataloader(self) -> torch.utils.data.DataLoader:
+    def get_train_dataloader(self) -> torch.utils.data.DataLoader[Any]:
         if self.loader is None:
             return super().get_train_dataloader()
         # Not accelerator.prepare()d: that would deal out the batches of this rank once more.
@@ -144,10 +155,12 @@ class TrainerMixin:
         self._n_handed = 0
         return torch.utils.data.DataLoader(self._batches, batch_size=None, collate_fn=_as_it_is)
 
-    def num_examples(self, dataloader: torch.utils.data.DataLoader) -> int:
+    def num_examples(self, dataloader: torch.utils.data.DataLoader[Any]) -> int:
         if dataloader.dataset is not self._batches:
-            return super().num_examples(dataloader)
-        return len(dataloader) * self.args.per_device_train_batch_size * self.args.world_size
+            counted: int = super().num_examples(dataloader)
+            return counted
+        n_rows: int = self.args.per_device_train_batch_size * self.args.world_size
+        return len(dataloader) * n_rows
 
     def get_batch_samples(self, epoch_iterator: Iterator[Any], num_batches: int, device: torch.device) -> Any:
         if self._batches is not None:
@@ -156,6 +169,7 @@ class TrainerMixin:
 
     def _checked(self, batches: Iterator[Any]) -> Iterator[Any]:
         """What is drawn must be trained on, and what was skipped must be nothing."""
+        assert self._batches is not None
         for batch in batches:
             self._n_handed += 1
             if self._n_handed != self._batches.drawn or isinstance(batch, _Skipped):
@@ -182,7 +196,8 @@ class TrainerMixin:
             path = _state_path(folder, rank)
             if os.path.exists(path):
                 with open(path, encoding="utf-8") as file:
-                    return json.load(file)
+                    state: dict[str, Any] = json.load(file)
+                    return state
         raise FileNotFoundError(
             f"{_state_path(folder, self.args.process_index)} is missing: the checkpoint does not say where the data"
             " goes on. It was made without headrace.hf, or the run was killed while it was written: go on from an"
@@ -193,6 +208,7 @@ class TrainerMixin:
         if self.args.max_steps > 0:
             return None
         loader, epochs = self.loader, math.ceil(self.args.num_train_epochs)
+        assert loader is not None
         if loader._options["epochs"] not in (None, epochs):
             raise ValueError(f"num_train_epochs={self.args.num_train_epochs}, but Loader(epochs={loader._options['epochs']}):"
                              " leave epochs out, the Trainer's take its place")
@@ -215,7 +231,8 @@ class TrainerMixin:
             return 0
         accumulated = self.args.gradient_accumulation_steps
         updates = self.args.max_steps if steps is None else max(1, math.ceil(steps / accumulated))
-        return self.state.global_step % updates * accumulated
+        done: int = self.state.global_step
+        return done % updates * accumulated
 
 
 class Trainer(TrainerMixin, transformers.Trainer):

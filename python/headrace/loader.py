@@ -17,11 +17,17 @@ from .process import ProcessPipeline
 _log = logging.getLogger("headrace")
 
 
-class Step(dict):
+class Step(dict[str, Any]):
     """What a step delivers: field names to tensors, lists, strings, or what JSON has.
 
-    Shapes and dtypes are in docs/batching.md. The memory is the pipeline's: it lives as long as any tensor of
-    it, also behind the loader's end, and may be written to.
+    With ``batch mode=padded`` (B rows of length L) or ``mode=packed`` (one row of N tokens, of k samples), and P patches
+    of I images in all: ``input_ids``, ``labels`` (-100: not learned) int64 [B, L] or [1, N]; ``attention_mask`` int64
+    [B, L]; ``position_ids`` int64 [3, B, L] or [3, 1, N]; ``cu_seqlens`` int32 [k + 1]; ``pixel_values`` [P, 1536] of
+    ``patchify dtype=``; ``image_grid_thw`` int64 [I, 3]. With ``tokenize ids=int32`` what is int64 of tokens is int32.
+    All of them, and those of other modes, are in docs/batching.md.
+
+    The memory is the pipeline's: it lives as long as any tensor of it, also behind the loader's end, and may be
+    written to.
 
     :ivar batch: the :class:`headrace.Batch` it was made of: ``batch.step``, ``batch.epoch``, and in
         ``batch.samples`` where each sample comes from.
@@ -69,7 +75,8 @@ class Loader:
 
     ``for batch in loader`` is one epoch; the next ``for`` is the next epoch, in an order of its own, and the
     pipeline reads ahead across the border. ``next(loader)`` goes on through all epochs, for trainers that count
-    steps. Nothing is started before the first batch is asked for.
+    steps. Nothing is started before the first batch is asked for. Shapes and dtypes: :class:`Step`; ids and labels are
+    int64, unless ``tokenize`` has ``ids=int32`` (in the text, or ``properties={"tokenize0.ids": "int32"}``).
 
     :param pipeline: its text (docs/grammar.md), or a file with it: a path object, or a name that ends in ``.hr``.
     :param rank: which of
@@ -156,6 +163,7 @@ class Loader:
         self._started = True
         self._pipeline.start()
         if self._functions:
+            assert isinstance(self._pipeline, Pipeline)  # _make() has refused the other
             self._mapper = Mapper(self._pipeline, self._functions, _make_step, self._to_array)
             weakref.finalize(self, self._mapper.close)  # a loader that is forgotten, and the interpreter's end
 
@@ -177,6 +185,7 @@ class Loader:
 
     def _pull(self) -> Batch | None:
         self._start()
+        batch: Batch | None
         if self._ahead is not None:
             batch, self._ahead = self._ahead, None
         else:
@@ -194,6 +203,7 @@ class Loader:
     # ---- iteration ----
 
     def __iter__(self) -> Iterator[Step]:
+        """The batches of one epoch, as :class:`Step`."""
         return self._iterate()
 
     def _iterate(self) -> Iterator[Step]:
@@ -206,6 +216,7 @@ class Loader:
             yield self._give(batch)
 
     def __next__(self) -> Step:
+        """The next batch, of this epoch or the next one, as :class:`Step`."""
         batch = self._pull()
         if batch is None:
             raise StopIteration
@@ -297,7 +308,8 @@ class Loader:
     def stats(self) -> dict[str, Any]:
         """Statistics of the run so far, docs/stats.md: ``stats()["wait_ratio"]`` is the share of its time that the
         trainer waited."""
-        return json.loads(self._pipeline.stats())
+        stats: dict[str, Any] = json.loads(self._pipeline.stats())
+        return stats
 
     # ---- ends ----
 
@@ -324,6 +336,6 @@ class Loader:
                 "state": self.state_dict()["checkpoint"], "force": self._force}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["text"], variables=state["variables"], properties=state["properties"],
-                      framework=state["framework"], map=state["map"], **state["process"], **state["options"])
+        Loader.__init__(self, state["text"], variables=state["variables"], properties=state["properties"],
+                        framework=state["framework"], map=state["map"], **state["process"], **state["options"])
         self._state, self._force = state["state"], state["force"]

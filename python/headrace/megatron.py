@@ -147,7 +147,7 @@ def dataloader_provider(pipeline: str | os.PathLike[str], *, valid: str | os.Pat
                 or parallel_state.get_pipeline_model_parallel_rank() not in (0, stages - 1)):
             return None, None, None
         ranks = data_parallel(parallel_state)
-        train = Dataloader(Loader(pipeline, **ranks, **options), transform=transform)
+        train = Dataloader(Loader(pipeline, rank=ranks["rank"], world=ranks["world"], **options), transform=transform)
         if args.load is not None and args.iteration > 0:
             if getattr(args, "dataloader_save", None):
                 restore(train, get_checkpoint_name(args.dataloader_save, args.iteration, pipeline_rank=0,
@@ -158,8 +158,9 @@ def dataloader_provider(pipeline: str | os.PathLike[str], *, valid: str | os.Pat
         evaluated = None
         if valid is not None:
             steps = args.eval_iters * get_num_microbatches()
-            evaluated = Dataloader(Loader(valid, **ranks, steps=steps, **options), transform=transform, cyclic=True)
+            evaluated = Dataloader(Loader(valid, rank=ranks["rank"], world=ranks["world"], steps=steps, **options),
+                                   transform=transform, cyclic=True)
         return train, evaluated, None
 
-    provide.is_distributed = True  # called on all ranks, not on the first of a tensor-parallel group alone
+    setattr(provide, "is_distributed", True)  # called on all ranks, not on the first of a tensor-parallel group alone
     return provide

@@ -114,6 +114,7 @@ class ProcessPipeline:
     def _died(self) -> _core.Error:
         if self._gone is None:
             self._finalizer.detach()
+            assert self._connection is not None
             self._connection.close()
             self._gone = _error("resource", 0, f"the process of the pipeline (pid {self._pid})"
                                 f" {_how_it_ended(self._pid)}; another loader goes on from state_dict()")
@@ -130,7 +131,7 @@ class ProcessPipeline:
         text = self._connection.request(json.dumps({"do": do, **what}))
         if text is None:
             raise self._died()
-        answer = json.loads(text)
+        answer: dict[str, Any] = json.loads(text)
         if "error" in answer:
             raise _core.error(**answer["error"])
         return answer
@@ -227,7 +228,7 @@ class ProcessPipeline:
     def _read_stats(self) -> dict[str, Any]:
         if self._gone is not None:
             return self._stats or {}
-        stats = json.loads(self._ask("stats")["stats"])
+        stats: dict[str, Any] = json.loads(self._ask("stats")["stats"])
         if self._here is not None:  # how long the trainer waits is known where it does
             here = json.loads(self._here.stats())
             stats.update((name, here[name]) for name in _OF_TRAINER)

@@ -9,8 +9,9 @@ import torch.utils.data
 from .loader import Loader, Step
 
 
-class IterableDataset(torch.utils.data.IterableDataset):
-    """What a :class:`headrace.Loader` gives, ready batches, for ``DataLoader(dataset, batch_size=None, num_workers=0)``.
+class IterableDataset(torch.utils.data.IterableDataset[Step]):
+    """What a :class:`headrace.Loader` gives, ready batches (:class:`headrace.Step`, which tells shapes and
+    dtypes), for ``DataLoader(dataset, batch_size=None, num_workers=0)``.
 
     ``torchdata.stateful_dataloader.StatefulDataLoader`` around it saves and restores the loader's place.
     """
