@@ -5,13 +5,21 @@ import json
 import logging
 import pickle
 import signal
+import subprocess
+import sys
 import threading
+import time
 
 import numpy
 
 import headrace
 import tap
-from dataset import DataSet, WithData, digests, ids, load, run_python
+from dataset import ROOT, DataSet, WithData, digests, ids, load, run_python, tool
+from headrace.loader import _make_step
+from headrace.mapping import Mapper
+
+sys.path.insert(0, str(ROOT / "tests/order"))
+import tokenizer  # pylint: disable=wrong-import-position
 
 PLAIN = "appsrc name=in ! appsink"
 
@@ -130,6 +138,27 @@ class Push(WithData):
             pipeline.push("in", {}, like=7)
         with self.assertRaisesRegex(TypeError, "origin"):
             pipeline.push("in", {}, origin=7)
+        pipeline.stop()
+
+    def test_refused_let_go(self):
+        """of what was refused nothing is kept: not the array, not the dict, not the exception"""
+        pipeline = start(PLAIN)
+        array, record = numpy.array(["a"]), {"deep": {1, 2}}
+        good = numpy.zeros(4)
+        for fields in ({"good": good, "x": array}, {"x": record}, {"x": [good, record]}, {"x": [good, array]}):
+            value = list(fields.values())[-1]
+            before = [sys.getrefcount(item) for item in (array, record, good, fields, value)]
+            for _ in range(3):
+                with self.assertRaises(TypeError):
+                    pipeline.push("in", fields)
+            headrace._core.live()
+            gc.collect()
+            self.assertEqual([sys.getrefcount(item) for item in (array, record, good, fields, value)], before)
+        for _ in range(3):
+            with self.assertRaises(headrace.CoreError):
+                pipeline.push("out", {})
+        gc.collect()
+        self.assertEqual([item for item in gc.get_objects() if isinstance(item, headrace.Error)], [])
         pipeline.stop()
 
     def test_origin(self):
@@ -350,6 +379,93 @@ class Map(WithData):
             with self.assertRaisesRegex(headrace.CoreError, words):
                 next(loader)
             loader.close()
+
+    def test_process(self):
+        """in another process there is no function to call: said when the loader is made"""
+        with self.assertRaisesRegex(ValueError, "map= works in this process, and with process=True"):
+            load(self.pipeline(), process=True, map=keep)
+        with self.assertRaisesRegex(ValueError, "has no function"):
+            load(self.pipeline(), process=True)
+
+    def test_tools(self):
+        """programs that have no function say so, and run nothing"""
+        for name, args in (("hr-launch", ["-q"]), ("hr-verify", ["resume"])):
+            run = subprocess.run([tool(name), *args, "fakesrc num-buffers=4 ! appmap ! fakesink"], capture_output=True,
+                                 text=True, timeout=60, check=False)
+            self.assertEqual((run.returncode, run.stdout), (2, ""))
+            self.assertRegex(run.stderr, '^hr-[a-z]+.*: appmap "appmap0" gives its samples to a program; leave it out\n$')
+
+    def packed(self, places, ids="int64"):
+        """rows of tokens, with appmap before and behind tokenize, where `places` says so"""
+        tokenizer.write(self.data.folder / "tokenizer.json")
+        before, behind = ("! appmap name=text" if "text" in places else "", "! appmap name=tokens" if "tokens" in places else "")
+        return (f"filesrc location={self.data.folder}/ shuffle=full seed=3 ! jsonlparse {before} ! imagefetch ! tokenize"
+                f" tokenizer={self.data.folder}/tokenizer.json max-pixels=65536 min-pixels=4096 ids={ids} {behind}"
+                " ! imagedecode workers=2 ! resize ! batch mode=packed max-tokens=300 ! prefetchqueue ! patchify ! appsink")
+
+    def test_packed(self):
+        """packed rows are made of what functions give back: the same bytes, and without those that they leave out"""
+        wanted = digests(load(self.packed([]), epochs=2))
+        self.assertGreater(len(wanted), 4)
+        self.assertEqual(digests(load(self.packed(["text", "tokens"]), epochs=2, map={"text": keep, "tokens": dict})), wanted)
+
+        def double(sample):
+            lengths[sample.origin["id"]] = 2 * len(sample["input_ids"])
+            if sample.origin["id"] in out:
+                return None
+            for name in ("input_ids", "labels", "attention_mask", "mm_token_type_ids"):
+                sample[name] = numpy.concatenate([sample[name], sample[name]])
+            sample["position_ids"] = numpy.concatenate([sample["position_ids"]] * 2, axis=1)
+            sample["image_grid_thw"] = numpy.concatenate([sample["image_grid_thw"]] * 2)
+            sample["images"] = list(sample["images"]) * 2
+            for name in ("image_sizes", "image_targets"):
+                if name in sample:
+                    sample[name] = numpy.concatenate([sample[name]] * 2)
+            return sample
+        lengths, out = {}, {"r4", "r5"}
+        rows = list(load(self.packed(["tokens"]), epochs=1, map=double))
+        self.assertEqual(sorted(ids(rows)), sorted(f"r{i}" for i in range(23) if f"r{i}" not in out))
+        for row in rows:
+            here = [sample["id"] for sample in row.batch.samples if not sample["skipped"]]
+            self.assertEqual(numpy.diff(row["cu_seqlens"]).tolist(), [lengths[name] for name in here])
+            self.assertEqual(row["image_grid_thw"].prod(axis=1).sum(), len(row["pixel_values"]))
+            for start_at, end_at in zip(row["cu_seqlens"], row["cu_seqlens"][1:]):
+                half = (end_at - start_at) // 2
+                tokens = row["input_ids"][0, start_at:end_at]
+                self.assertTrue(numpy.array_equal(tokens[:half], tokens[half:]))
+
+    def test_ids(self):
+        """tokens, labels, mask and positions are int64, and int32 with ids=int32, as functions see them and in batches"""
+        seen = {}
+
+        def look(sample):
+            seen.update((name, str(array.dtype)) for name, array in sample.items() if hasattr(array, "dtype"))
+            return sample
+        values = {}
+        for kind in ("int64", "int32"):
+            by_name = {"properties": {"tokenize0.ids": kind}} if kind == "int32" else {}
+            row = next(load(self.packed(["tokens"]), map=look, **by_name))
+            for name in ("input_ids", "labels", "position_ids"):
+                self.assertEqual((str(row[name].dtype), seen[name]), (kind, kind), name)
+            self.assertEqual((seen["attention_mask"], str(row["mm_token_type_ids"].dtype)), (kind, "int32"))
+            values[kind] = [row[name].tolist() for name in ("input_ids", "labels", "position_ids")]
+        self.assertEqual(values["int64"], values["int32"])
+
+    def test_idle(self):
+        """a function's thread that waits for the next sample holds nothing of the last one"""
+        pipeline = start("appsrc name=in ! appmap ! appsink")
+        before = headrace._core.live()[:2]
+        worker = Mapper(pipeline, {"appmap0": keep}, _make_step, lambda tensor: tensor)
+        for value in ({"x": b"abc"}, {"x": 7}):
+            pipeline.push("in", value)
+            self.assertEqual(list(pipeline.pull()), ["x"])
+            end = time.monotonic() + 60
+            while headrace._core.live()[:2] != before and time.monotonic() < end:
+                time.sleep(0.01)
+            self.assertEqual(headrace._core.live()[:2], before)
+        pipeline.end("in")
+        self.assertIsNone(pipeline.pull())
+        worker.close()
 
     def test_by_hand(self):
         """take() and answer(): several in hand, answered in any order, each once"""

@@ -64,6 +64,41 @@ class Torch(WithData):
         part.add_(1)
         self.assertFalse(torch.equal(part, wanted))
 
+    def test_map(self):
+        """functions get torch's tensors, and give back the same ones, new ones, views and bfloat16; memory is not copied"""
+        text = self.data.pipeline(tail="prefetchqueue").replace("! batch", "! appmap ! batch", 1)
+        plain = list(headrace.Loader(self.data.pipeline(tail="prefetchqueue"), epochs=1))
+        for batch, other in zip(plain, headrace.Loader(text, epochs=1, map=lambda sample: sample), strict=True):
+            self.assertEqual(batch.batch.digest(), other.batch.digest())
+
+        def work(sample):
+            image, = sample["images"]
+            assert isinstance(image, torch.Tensor) and image.dtype == torch.uint8, image
+            half = torch.full((2, 3), 0.5, dtype=torch.bfloat16)
+            pushed[sample.origin["id"]] = half.data_ptr()
+            return {"images": [image.flip(1)], "top": image[:4], "left": image[:, :4], "half": half,
+                    "learned": torch.ones(2, requires_grad=True).detach(), "number": torch.tensor(7)}
+        pushed = {}
+        n = 0
+        for before, after in zip(plain, headrace.Loader(text, epochs=1, map=work), strict=True):
+            names = ids([after])
+            for i, (old, new) in enumerate(zip(before["images"], after["images"], strict=True)):
+                self.assertTrue(torch.equal(new, old.flip(1)))
+                self.assertTrue(torch.equal(after["top"][i], old[:4]) and torch.equal(after["left"][i], old[:, :4]))
+                self.assertEqual((after["half"][i].dtype, after["half"][i].tolist()), (torch.bfloat16, [[0.5] * 3] * 2))
+                self.assertEqual(after["half"][i].data_ptr(), pushed[names[i]])
+                self.assertEqual((after["number"][i].shape, int(after["number"][i])), ((), 7))
+                n += 1
+        self.assertEqual(n, 23)
+        for wrong, words in ((torch.ones(2, requires_grad=True), "grad"), (torch.ones(2, dtype=torch.complex64), "complex|DLPack's type"),
+                             (torch.ones(2).to_sparse(), "")):
+            loader = headrace.Loader(text, epochs=1, map=lambda sample, wrong=wrong: {**sample, "x": wrong})
+            with self.assertRaisesRegex(headrace.DataError, words) as caught:
+                list(loader)
+            self.assertIsNotNone(caught.exception.__cause__)
+            caught.exception.__cause__ = caught.exception.__traceback__ = None
+            loader.close()
+
     def test_workers_refused(self):
         """inside a worker of DataLoader it refuses, with what to do"""
         loader = DataLoader(IterableDataset(headrace.Loader(self.data.pipeline())), batch_size=None, num_workers=1,
