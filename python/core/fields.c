@@ -339,6 +339,28 @@ to_list (PyObject *value, const char *name)
   return list;
 }
 
+/* A list is looked at in a copy: what its members do when they are asked may change it. */
+static void
+set_list_or_json (HrBuffer *buffer, const char *name, PyObject *value)
+{
+  const char *field = g_intern_string (name);
+  PyObject *kept =
+      PyList_Check (value) ? PyList_GetSlice (value, 0, PyList_Size (value)) : Py_NewRef (value);
+
+  if (kept != NULL && is_list (kept, hr_buffer_get_list (buffer, field) != NULL)) {
+    HrList *list = to_list (kept, name);
+
+    if (list != NULL)
+      hr_buffer_set_list (buffer, field, list);
+  } else if (kept != NULL) {
+    JsonNode *node = to_json (kept, name);
+
+    if (node != NULL)
+      hr_buffer_set_json (buffer, field, node);
+  }
+  Py_XDECREF (kept);
+}
+
 static gboolean
 set_field (HrBuffer *buffer, const char *name, PyObject *value)
 {
@@ -354,16 +376,8 @@ set_field (HrBuffer *buffer, const char *name, PyObject *value)
 
     if (tensor != NULL)
       hr_buffer_set_tensor (buffer, field, tensor);
-  } else if (is_list (value, hr_buffer_get_list (buffer, field) != NULL)) {
-    HrList *list = to_list (value, name);
-
-    if (list != NULL)
-      hr_buffer_set_list (buffer, field, list);
   } else {
-    JsonNode *node = to_json (value, name);
-
-    if (node != NULL)
-      hr_buffer_set_json (buffer, field, node);
+    set_list_or_json (buffer, name, value);
   }
   return !PyErr_Occurred ();
 }

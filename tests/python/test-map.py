@@ -140,6 +140,17 @@ class Push(WithData):
             pipeline.push("in", {}, origin=7)
         pipeline.stop()
 
+    def test_changing_list(self):
+        """a list whose members empty it when they are asked for their bytes: it is what it was before"""
+        class Emptying(Borrowed):
+            def __dlpack__(self, **options):
+                items.clear()
+                return super().__dlpack__(**options)
+        items = []
+        items.extend([Emptying(numpy.zeros(3)), numpy.ones(2), numpy.ones(1)])
+        self.assertEqual([tensor.shape for tensor in there_and_back({"x": items})["x"]], [(3,), (2,), (1,)])
+        self.assertEqual(items, [])
+
     def test_refused_let_go(self):
         """of what was refused nothing is kept: not the array, not the dict, not the exception"""
         pipeline = start(PLAIN)
