@@ -31,6 +31,6 @@ GPtrArray *hr_repair_find (const HrFieldSet *set, GArray *needs);
 /* names of elements that give @spec, at most @most of them; (transfer full) (element-type utf8) */
 GPtrArray *hr_repair_givers (const HrFieldSpec *spec, guint most);
 
-/* hr-print.c: the canonical text with elements put into links: @inserted maps #HrLink to #GPtrArray
- * of names. (transfer full) */
+/* hr-print.c: the canonical text, without secrets, with elements put into links: @inserted maps
+ * #HrLink to #GPtrArray of names. (transfer full) */
 char *hr_print_with (HrPipeline *pipeline, GHashTable *inserted);

@@ -2,6 +2,7 @@
  * and what orders and sinks exclude. The fields have their own file. */
 #include "hr-check-private.h"
 #include "hr-link.h"
+#include "hr-secrets.h"
 #include <string.h>
 
 const char *
@@ -21,13 +22,15 @@ hr_check_fail (HrCheck *check, HrElement *culprit, HrParseError code, GError **e
                const char *format, ...)
 {
   g_autofree char *message = NULL;
+  g_autofree char *shown = NULL;
   va_list args;
 
   va_start (args, format);
   message = g_strdup_vprintf (format, args);
   va_end (args);
   check->culprit = culprit;
-  g_set_error_literal (error, HR_PARSE_ERROR, (gint)code, message);
+  shown = hr_secrets_hide (message, HR_SECRETS_IN_TEXT);
+  g_set_error_literal (error, HR_PARSE_ERROR, (gint)code, shown);
   return FALSE;
 }
 

@@ -3,6 +3,7 @@
 #include "hr-foreign.h"
 #include "hr-json.h"
 #include "hr-packer.h"
+#include "hr-secrets.h"
 #include "hr-tell.h"
 #include <string.h>
 
@@ -87,9 +88,10 @@ add_properties (JsonBuilder *into, gconstpointer self, const HrProp *props, cons
       g_autofree char *value = seed != NULL && strcmp (props[i].field, "seed") == 0
                                    ? g_strdup (seed)
                                    : hr_prop_get_string (self, &props[i]);
+      g_autofree char *shown = hr_secrets_hide (value != NULL ? value : "", HR_SECRETS_IN_VALUE);
 
       json_builder_set_member_name (into, hr_prop_name (&props[i]));
-      json_builder_add_string_value (into, value != NULL ? value : "");
+      json_builder_add_string_value (into, shown);
     }
   json_builder_end_object (into);
 }

@@ -1,5 +1,6 @@
 /* hr-dot.c: the graph in Graphviz's language */
 #include "hr-pipeline-private.h"
+#include "hr-secrets.h"
 
 static void
 add_quoted (GString *text, const char *string)
@@ -24,11 +25,13 @@ add_label (GString *text, HrElement *element)
     g_string_append_printf (label, "\n%s", element->def->name);
   for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++) {
     g_autofree char *value = NULL;
+    g_autofree char *shown = NULL;
 
     if (hr_prop_is_default (element->self, prop))
       continue;
     value = hr_prop_get_string (element->self, prop);
-    g_string_append_printf (label, "\n%s=%s", hr_prop_name (prop), value != NULL ? value : "");
+    shown = hr_secrets_hide (value != NULL ? value : "", HR_SECRETS_IN_VALUE);
+    g_string_append_printf (label, "\n%s=%s", hr_prop_name (prop), shown);
   }
   done = g_string_free (label, FALSE);
   add_quoted (text, done);

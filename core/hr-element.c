@@ -1,6 +1,7 @@
 /* hr-element.c: the element object. Each table becomes a type of its own, with real properties,
  * when the first element of it is made. */
 #include "hr-element-private.h"
+#include "hr-secrets.h"
 #include "hr-suggest.h"
 #include "hr-sync.h"
 #include "hr-value.h"
@@ -353,6 +354,7 @@ hr_element_set_from_string (HrElement *element, const char *property, const char
   HrParseError code;
   g_autofree char *why = NULL;
   g_autofree char *takes = NULL;
+  g_autofree char *shown = NULL;
 
   if (prop == NULL) {
     const char *near = hr_element_suggest_prop (element->def, property);
@@ -371,8 +373,9 @@ hr_element_set_from_string (HrElement *element, const char *property, const char
   }
   if (!hr_element_try_string (element, prop, value, &code, &why)) {
     takes = hr_prop_describe (prop);
+    shown = hr_secrets_hide (value, HR_SECRETS_IN_VALUE);
     g_set_error (error, HR_PARSE_ERROR, (gint)code,
-                 "bad value \"%s\" for \"%s\" of element \"%s\": %s; it takes %s", value, property,
+                 "bad value \"%s\" for \"%s\" of element \"%s\": %s; it takes %s", shown, property,
                  element->def->name, why, takes);
     return FALSE;
   }

@@ -1,5 +1,6 @@
 /* hr-fault.c: what an error does: a hole, or the end of the run; and the messages that tell it */
 #include "hr-log.h"
+#include "hr-secrets.h"
 #include "hr-tell.h"
 #include <string.h>
 
@@ -30,6 +31,7 @@ add_who_and_where (GError *error, const HrElement *element, const HrOrigin *orig
                    const char *member)
 {
   g_autofree char *where = origin != NULL ? hr_origin_to_string (origin) : NULL;
+  g_autofree char *hidden = NULL;
   GString *text = g_string_new (NULL);
 
   g_string_append_printf (text, "%s \"%s\": ", element->def->name, element->common.name);
@@ -41,7 +43,8 @@ add_who_and_where (GError *error, const HrElement *element, const HrOrigin *orig
     g_string_append (text, ": ");
   g_string_append (text, error->message);
   g_free (error->message);
-  error->message = show_controls (text->str);
+  hidden = hr_secrets_hide (text->str, HR_SECRETS_IN_TEXT);
+  error->message = show_controls (hidden);
   g_string_free (text, TRUE);
 }
 

@@ -1,5 +1,6 @@
 /* hr-message.c: what a pipeline tells its owner, pulled */
 #include "hr-pipeline-private.h"
+#include "hr-secrets.h"
 
 /* a run that skips millions must not keep millions of messages; the counters have them all */
 #define MAX_MESSAGES 10000
@@ -106,9 +107,10 @@ hr_pipeline_post (HrPipeline *pipeline, HrMessageType type, HrElement *element, 
 void
 hr_element_warn (HrElement *element, const GError *why)
 {
-  g_autoptr (GError) error = g_error_copy (why);
+  g_autofree char *shown = hr_secrets_hide (why->message, HR_SECRETS_IN_TEXT);
+  g_autoptr (GError) error = g_error_new (why->domain, why->code, "%s \"%s\": %s",
+                                          element->def->name, element->common.name, shown);
 
-  g_prefix_error (&error, "%s \"%s\": ", element->def->name, element->common.name);
   hr_pipeline_post (element->pipeline, HR_MESSAGE_WARNING, element, error, NULL);
 }
 

@@ -41,8 +41,11 @@ HrPipeline *hr_parse_launch (const char *text, GError **error);
  */
 HrPipeline *hr_parse_launch_full (const char *text, GHashTable *variables, GError **error);
 
-/* the canonical text, which parses back to itself; (transfer full) */
+/* the canonical text, which parses back to itself, with all that it was given: a link with a
+ * signature, too; (transfer full) */
 char *hr_pipeline_to_string (HrPipeline *pipeline);
+/* the same for people to see: what may be secret in links is "…"; (transfer full) */
+char *hr_pipeline_to_shown_string (HrPipeline *pipeline);
 /**
  * hr_pipeline_get_element:
  *

@@ -5,6 +5,7 @@
  * and pads are only written where the parser would choose others. */
 #include "hr-check-private.h"
 #include "hr-link.h"
+#include "hr-secrets.h"
 #include "hr-split.h"
 #include "hr-text.h"
 #include <string.h>
@@ -26,6 +27,7 @@ typedef struct {
   GHashTable *inserted;      /* HrLink -> names of elements to put into it; may be NULL */
   const HrElement *replaced; /* may be NULL … */
   const char *instead;       /* … and what is written in its place */
+  gboolean shown;            /* to people: no secrets */
   GString *text;
 } Printer;
 
@@ -141,7 +143,7 @@ add_word (GString *text, const char *word)
 }
 
 static void
-add_setting (GString *text, gconstpointer self, const HrProp *prop)
+add_setting (GString *text, gconstpointer self, const HrProp *prop, gboolean shown)
 {
   g_autofree char *value = NULL;
   g_autofree char *quoted = NULL;
@@ -151,21 +153,27 @@ add_setting (GString *text, gconstpointer self, const HrProp *prop)
   value = hr_prop_get_string (self, prop);
   if (value == NULL && prop->type != HR_PROP_TYPE_STRV)
     return;
+  if (shown && value != NULL) {
+    char *hidden = hr_secrets_hide (value, HR_SECRETS_IN_VALUE);
+
+    g_free (value);
+    value = hidden;
+  }
   quoted = hr_text_quote (value != NULL ? value : "");
   add_word (text, hr_prop_name (prop));
   g_string_append_printf (text, "=%s", quoted);
 }
 
 static void
-add_element (GString *text, HrElement *element, gboolean named)
+add_element (GString *text, HrElement *element, gboolean named, gboolean shown)
 {
   add_word (text, hr_element_get_factory (element));
   if (named)
     g_string_append_printf (text, " name=%s", hr_element_get_name (element));
   for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
-    add_setting (text, element->self, prop);
+    add_setting (text, element->self, prop, shown);
   for (const HrProp *prop = hr_common_props + 1; prop->field != NULL; prop++)
-    add_setting (text, &element->common, prop);
+    add_setting (text, &element->common, prop, shown);
 }
 
 char *
@@ -173,7 +181,7 @@ hr_element_to_string (HrElement *element)
 {
   GString *text = g_string_new (NULL);
 
-  add_element (text, element, FALSE);
+  add_element (text, element, FALSE, FALSE);
   return g_string_free (text, FALSE);
 }
 
@@ -224,7 +232,7 @@ add_nth (Printer *p, guint index)
   HrElement *element = nth (p, index);
 
   if (element != p->replaced) {
-    add_element (p->text, element, p->named[index]);
+    add_element (p->text, element, p->named[index], p->shown);
     return;
   }
   add_word (p->text, p->instead);
@@ -232,13 +240,15 @@ add_nth (Printer *p, guint index)
 }
 
 static char *
-print (HrPipeline *pipeline, GHashTable *inserted, const HrElement *replaced, const char *instead)
+print (HrPipeline *pipeline, GHashTable *inserted, gboolean shown, const HrElement *replaced,
+       const char *instead)
 {
   Printer p = { .pipeline = pipeline,
                 .n = hr_pipeline_get_n_elements (pipeline),
                 .inserted = inserted,
                 .replaced = replaced,
-                .instead = instead };
+                .instead = instead,
+                .shown = shown };
   guint k = 0;
 
   p.named = g_new0 (gboolean, p.n + 1);
@@ -251,7 +261,7 @@ print (HrPipeline *pipeline, GHashTable *inserted, const HrElement *replaced, co
   order_links (&p);
   choose_pads (&p);
   for (const HrProp *prop = hr_pipeline_props; prop->field != NULL; prop++)
-    add_setting (p.text, hr_pipeline_get_settings (pipeline), prop);
+    add_setting (p.text, hr_pipeline_get_settings (pipeline), prop, shown);
   for (guint i = 0; i < p.n; i++) {
     const Printed *printed = k < p.links->len ? &g_array_index (p.links, Printed, k) : NULL;
 
@@ -286,13 +296,19 @@ print (HrPipeline *pipeline, GHashTable *inserted, const HrElement *replaced, co
 char *
 hr_print_with (HrPipeline *pipeline, GHashTable *inserted)
 {
-  return print (pipeline, inserted, NULL, NULL);
+  return print (pipeline, inserted, TRUE, NULL, NULL);
 }
 
 char *
 hr_pipeline_to_string (HrPipeline *pipeline)
 {
-  return print (pipeline, NULL, NULL, NULL);
+  return print (pipeline, NULL, FALSE, NULL, NULL);
+}
+
+char *
+hr_pipeline_to_shown_string (HrPipeline *pipeline)
+{
+  return print (pipeline, NULL, TRUE, NULL, NULL);
 }
 
 char *
@@ -312,7 +328,7 @@ hr_pipeline_split (HrPipeline *pipeline, const char *instead, char **sink)
   if (n != 1)
     return hr_pipeline_to_string (pipeline);
   text = g_string_new (NULL);
-  add_element (text, found, TRUE);
+  add_element (text, found, TRUE, FALSE);
   *sink = g_string_free (text, FALSE);
-  return print (pipeline, NULL, found, instead);
+  return print (pipeline, NULL, FALSE, found, instead);
 }

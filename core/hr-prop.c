@@ -2,6 +2,7 @@
  *
  * Scalars are stored with atomic stores, so a live property may be set while workers read it. */
 #include "hr-element-private.h"
+#include "hr-secrets.h"
 #include "hr-value.h"
 #include <math.h>
 #include <string.h>
@@ -393,12 +394,14 @@ hr_prop_set_string (gpointer self, const HrProp *prop, const char *value, GError
   HrParseError code;
   g_autofree char *why = NULL;
   g_autofree char *takes = NULL;
+  g_autofree char *shown = NULL;
 
   if (hr_prop_try_string (self, prop, value, &code, &why))
     return TRUE;
   takes = hr_prop_describe (prop);
+  shown = hr_secrets_hide (value, HR_SECRETS_IN_VALUE);
   g_set_error (error, HR_PARSE_ERROR, (gint)code, "bad value \"%s\" for \"%s\": %s; it takes %s",
-               value, hr_prop_name (prop), why, takes);
+               shown, hr_prop_name (prop), why, takes);
   return FALSE;
 }
 

@@ -4,6 +4,7 @@
 #include "hr-log.h"
 #include "hr-packer.h"
 #include "hr-pool.h"
+#include "hr-secrets.h"
 #include "hr-tell.h"
 #include <stdio.h>
 #include <unistd.h>
@@ -93,6 +94,17 @@ hr_run_free (HrRun *run)
   g_free (run);
 }
 
+/* takes @own: says who, and shows no secret */
+static void
+propagate (const HrRun *run, GError *own, GError **error)
+{
+  g_autofree char *shown = hr_secrets_hide (own->message, HR_SECRETS_IN_TEXT);
+
+  g_set_error (error, own->domain, own->code, "%s \"%s\": %s", run->def->name,
+               run->element->common.name, shown);
+  g_error_free (own);
+}
+
 gboolean
 hr_run_start (HrRun *run, GError **error)
 {
@@ -101,8 +113,7 @@ hr_run_start (HrRun *run, GError **error)
   if ((run->def->submit != NULL || run->def->merge != NULL) && !hr_bell_init (&run->bell, error))
     return FALSE;
   if (run->def->start != NULL && !run->def->start (run->self, run->shared, run->element, &own)) {
-    g_prefix_error (&own, "%s \"%s\": ", run->def->name, run->element->common.name);
-    g_propagate_error (error, own);
+    propagate (run, own, error);
     return FALSE;
   }
   run->started = TRUE;
@@ -133,8 +144,7 @@ hr_worker_new (HrRun *run, GError **error)
     GError *own = NULL;
 
     if (!run->def->worker_start (run->self, run->shared, worker->state, &own)) {
-      g_prefix_error (&own, "%s \"%s\": ", run->def->name, run->element->common.name);
-      g_propagate_error (error, own);
+      propagate (run, own, error);
       if (run->def->worker_size > 0)
         g_free (worker->state);
       hr_out_free (worker->out);

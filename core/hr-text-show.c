@@ -1,5 +1,6 @@
 /* hr-text-show.c: the part of a text that an error is about, and a caret below it */
 #include "hr-text.h"
+#include "hr-secrets.h"
 #include <string.h>
 
 #define MAX_COLUMNS 90
@@ -135,8 +136,9 @@ append (GString *to, const GArray *glyphs, guint from, guint end)
 }
 
 char *
-hr_text_show (const char *text, gsize offset, gsize length)
+hr_text_show (const char *written, gsize offset, gsize length)
 {
+  g_autofree char *text = hr_secrets_hide (written, HR_SECRETS_IN_PLACE);
   gsize all = strlen (text);
   const char *at = text + MIN (offset, all);
   const char *start = at, *end = at;

@@ -5,6 +5,7 @@
  * ${NAME:-default} are replaced outside quotes and in "…"; what they stand for is never read again.
  */
 #include "hr-text.h"
+#include "hr-secrets.h"
 #include <string.h>
 
 typedef struct {
@@ -262,6 +263,7 @@ hr_text_fail (HrText *text, HrParseError code, gsize offset, gsize length, char 
 {
   g_autofree char *lines = hr_text_show (text->text, offset, length);
   g_autofree char *headline = NULL;
+  g_autofree char *shown = NULL;
   g_autoptr (GString) message = NULL;
   va_list args;
 
@@ -271,7 +273,8 @@ hr_text_fail (HrText *text, HrParseError code, gsize offset, gsize length, char 
   make_one_line (headline);
   text->wrong_offset = offset;
   text->wrong_length = length;
-  message = g_string_new (headline);
+  shown = hr_secrets_hide (headline, HR_SECRETS_IN_TEXT);
+  message = g_string_new (shown);
   g_string_append_printf (message, "\n%s", lines);
   for (char *line = advice; line != NULL;) {
     char *end = strchr (line, '\n');

@@ -58,7 +58,7 @@ gboolean hr_text_fail (HrText *text, HrParseError code, gsize offset, gsize leng
 
 /* the part of the text around @offset, and below it a caret; at most some 90 columns wide, with "…"
  * where it is cut. (transfer full) */
-char *hr_text_show (const char *text, gsize offset, gsize length);
+char *hr_text_show (const char *written, gsize offset, gsize length);
 
 /* @value as it is written in a text: as it is, or in quotes. (transfer full) */
 char *hr_text_quote (const char *value);

@@ -1,6 +1,7 @@
 /* media-link.c: links from records to media: what they name, and what they may reach */
 #include "media-link.h"
 #include "hr-error.h"
+#include "hr-secrets.h"
 #include <string.h>
 
 #define SHORT_LINK 200
@@ -338,56 +339,13 @@ hr_media_link_check_allow (const char *const *allow, GError **error)
   return TRUE;
 }
 
-/* is it a parameter whose value may let others in, of a presigned link or another? As the server
- * reads it; no list of names is whole, so parts of them count */
-static gboolean
-is_secret (const char *name, gsize length)
-{
-  static const char *const names[] = { "sig", "key", "pwd", "googleaccessid", NULL };
-  static const char *const parts[] = { "signature",  "credential", "token",    "secret",  "passw",
-                                       "auth",       "session",    "apikey",   "api_key", "api-key",
-                                       "access_key", "access-key", "accesskey" };
-  g_autofree char *decoded = g_uri_unescape_segment (name, name + length, NULL);
-  g_autofree char *lower = g_ascii_strdown (decoded ? decoded : "", -1);
-
-  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
-    if (strstr (lower, parts[i]) != NULL)
-      return TRUE;
-  return g_strv_contains (names, lower);
-}
-
-/* a link without passwords and signatures */
-static char *
-hide_secrets (const char *link, gsize scheme_length)
-{
-  gsize start = scheme_length + 3, host = start + strcspn (link + start, "/?#");
-  const char *at = g_strrstr_len (link + start, host - start, "@");
-  const char *p = link + start + strcspn (link + start, "?#");
-  GString *shown = g_string_new_len (link, start);
-
-  if (at)
-    g_string_append (shown, "…");
-  g_string_append_len (shown, at ? at : link + start, p - (at ? at : link + start));
-  while (*p) {
-    const char *name = p + 1;
-    gsize length = strcspn (name, "&;?#"), name_length = strcspn (name, "=&;?#");
-    gboolean secret = name_length < length && is_secret (name, name_length);
-
-    g_string_append_len (shown, p, 1 + (secret ? name_length + 1 : length));
-    if (secret)
-      g_string_append (shown, "…");
-    p = name + length;
-  }
-  return g_string_free (shown, FALSE);
-}
-
 char *
 hr_media_link_hide_secrets (const char *link)
 {
   gsize scheme_length;
   LinkKind kind = link_kind (link, &scheme_length);
 
-  return kind == LINK_HTTP || kind == LINK_OTHER ? hide_secrets (link, scheme_length)
+  return kind == LINK_HTTP || kind == LINK_OTHER ? hr_secrets_hide (link, HR_SECRETS_IN_VALUE)
                                                  : g_strdup (link);
 }
 

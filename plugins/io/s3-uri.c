@@ -1,6 +1,7 @@
 /* s3-uri.c: s3://bucket/key: names, not URLs: nothing in them is encoded */
 #include "s3-uri.h"
 #include "hr-error.h"
+#include "hr-secrets.h"
 #include <string.h>
 
 #define SCHEME "s3://"
@@ -19,6 +20,7 @@ is_bucket (const char *name)
 gboolean
 hr_s3_uri_parse (HrS3Uri *uri, const char *text, GError **error)
 {
+  g_autofree char *shown = NULL;
   const char *bucket, *slash;
 
   *uri = (HrS3Uri){ 0 };
@@ -34,9 +36,12 @@ hr_s3_uri_parse (HrS3Uri *uri, const char *text, GError **error)
   uri->key = g_strdup (*slash ? slash + 1 : "");
   if (is_bucket (uri->bucket))
     return TRUE;
+  /* people write keys in front of a bucket */
+  shown = hr_secrets_hide (text, HR_SECRETS_IN_VALUE);
+  bucket = shown + strlen (SCHEME);
   g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-               "\"%s\" is no bucket name (in \"%s\"); a server is named by endpoint=", uri->bucket,
-               text);
+               "\"%.*s\" is no bucket name (in \"%s\"); a server is named by endpoint=",
+               (int)strcspn (bucket, "/"), bucket, shown);
   hr_s3_uri_clear (uri);
   return FALSE;
 }

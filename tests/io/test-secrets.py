@@ -150,6 +150,37 @@ class Fixture:
             assert len(list(out.glob("npy/*.json"))) == 2 and (out / "checkpoint").exists() and (out / "dot").exists()
         print(f"ok {self.number} {name}", flush=True)
 
+    def check_property(self, name):
+        """what is printed, drawn and recorded of a pipeline, as it is and when something is wrong in it"""
+        self.number += 1
+        out = self.folder / f"{self.number}"
+        out.mkdir()
+        text = f"filesrc location={self.folder}/config ! jsonlparse ! tokenize tries=1 tokenizer={link(self.url, 'gone')} ! "
+        (self.folder / "plain").write_text(record())
+        user = self.url.replace("http://", "http://me:CANARY@")
+        for arguments, status, words in (
+                (["--print", text + "fakesink"], 0, "/link/gone?X-Amz-Algorithm=AWS4&X-Amz-Credential=…"),
+                (["-v", text + "fakesink"], 1, "X-Amz-Signature=… HTTP 403"),
+                (["-v", "--stats=json", f"--dot={out}/dot", f"--record={out}/record", f"--checkpoint={out}/checkpoint",
+                  f"filesrc location={self.folder}/plain ! jsonlparse ! imagefetch allow-links={link(user, 'x')} ! fakesink"],
+                 0, "X-Amz-Signature=… !"),
+                ([text + "imagedecode ! fakesink"], 2, "this fits"),
+                ([text + "fakesink silent=" + link(user, "x")], 2, 'for "silent"'),
+                (["filesrc location=" + user + " ! jsonlparse ! fakesink"], 1, "No such file"),
+                (["s3src location=" + user + " ! jsonlparse ! fakesink"], 2, "is no S3 location"),
+                (["s3src location=s3://me:CANARY@b/ ! jsonlparse ! fakesink"], 2, "is no bucket name"),
+                (["s3src location=s3://b/ endpoint=" + user + " ! jsonlparse ! fakesink"], 2, "is no endpoint")):
+            done = subprocess.run([HR_LAUNCH, *arguments], env={**os.environ, "HR_DEBUG": "*:5"}, capture_output=True,
+                                  timeout=60, check=False)
+            said = (done.stdout + done.stderr).decode()
+            assert done.returncode == status, (arguments, done.returncode, said)
+            assert words in said, (arguments, words, said)
+            assert "CANARY" not in said, (arguments, said)
+        assert len(list(out.iterdir())) == 3, list(out.iterdir())
+        for file in out.iterdir():
+            assert "CANARY" not in file.read_text(), file
+        print(f"ok {self.number} {name}", flush=True)
+
 
 def run(fixture):
     keys = {"AWS_ACCESS_KEY_ID": "KEY", "AWS_SECRET_ACCESS_KEY": "CANARY-secret", "AWS_SESSION_TOKEN": "CANARY-token"}
@@ -166,6 +197,7 @@ def run(fixture):
     fixture.check("a program that prints half", 1, "no \"AccessKeyId\"", AWS_PROFILE="half")
     fixture.check("a token that is none", 1, "the session token holds", AWS_PROFILE="broken")
     fixture.check("half a pair", 1, "AWS_SECRET_ACCESS_KEY is not", AWS_ACCESS_KEY_ID="KEY", AWS_SESSION_TOKEN="CANARY")
+    fixture.check_property("a presigned link in a property")
     print(f"1..{fixture.number}")
 
 

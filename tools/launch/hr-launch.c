@@ -475,7 +475,7 @@ launch (void)
   complete_timeout ();
   if (pipeline == NULL || !set_properties (pipeline, &error))
     return usage_error (error->message);
-  canonical = hr_pipeline_to_string (pipeline);
+  canonical = hr_pipeline_to_shown_string (pipeline);
   if (options.dot != NULL && !write_dot (pipeline, &error))
     return fail (error->message);
   if (options.print) {

@@ -49,7 +49,7 @@ write_head (LaunchRecord *record)
   g_autoptr (JsonNode) root = NULL;
   g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
   g_autofree char *when = g_date_time_format_iso8601 (now);
-  g_autofree char *text = hr_pipeline_to_string (record->pipeline);
+  g_autofree char *text = hr_pipeline_to_shown_string (record->pipeline);
 
   json_builder_begin_object (json);
   add_whole (json, "record", FORMAT);
