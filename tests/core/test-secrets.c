@@ -24,7 +24,8 @@ test_value (void)
   /* white space and quotes belong to it */
   check (HR_SECRETS_IN_VALUE, "https://u:p'a s@h/?sig=a b\"c", "https://…@h/?sig=…");
   check (HR_SECRETS_IN_VALUE, "https://u:p@h/,https://v:q@h/", "https://…@h/,https://…@h/");
-  check (HR_SECRETS_IN_VALUE, "https://h/?to=https://u:p@h/?token=1", "https://h/?to=https://…@h/?token=…");
+  check (HR_SECRETS_IN_VALUE, "https://h/?to=https://u:p@h/?token=1",
+         "https://h/?to=https://…@h/?token=…");
   check (HR_SECRETS_IN_VALUE, "s3://KEY:secret@b/k", "s3://…@b/k");
   /* names, which may hold anything */
   check (HR_SECRETS_IN_VALUE, "s3://b/k?token=1", "s3://b/k?token=1");
