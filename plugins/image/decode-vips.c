@@ -9,9 +9,9 @@
 #include <vips/vips.h>
 #include "decode.h"
 #include "hr-error.h"
-#include "hr-log.h"
 #include "image-end.h"
 #include "pixels.h"
+#include "vips-start.h"
 
 #define STRIP 16
 
@@ -19,55 +19,6 @@
  * failed decodes again, alone, so that the text it then finds is about its own image. Writers come
  * first, or a stream of good images would keep the bad one waiting. */
 static pthread_rwlock_t text_lock = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
-
-/* The PNG loader tells what is wrong by a warning only, in the thread that decodes. */
-static __thread char last_warning[200];
-
-static void
-log_warning (const char *domain, GLogLevelFlags level, const char *message, gpointer data)
-{
-  (void)domain, (void)level, (void)data;
-  g_strlcpy (last_warning, message, sizeof last_warning);
-  hr_log ("imagedecode", HR_LOG_INFO, -1, "libvips: %s", message);
-}
-
-static char *start_error;
-
-static void
-start_vips_once (void)
-{
-  gboolean had_home;
-
-  if (g_type_from_name ("VipsForeignLoad") != 0)
-    return;
-  /* it notes its folder in the environment of the program; that is not ours to change */
-  had_home = g_getenv ("VIPSHOME") != NULL;
-  if (vips_init ("headrace") != 0)
-    start_error = vips_error_buffer_copy ();
-  if (!had_home)
-    g_unsetenv ("VIPSHOME");
-  if (start_error != NULL)
-    return;
-  vips_cache_set_max (0);
-  vips_concurrency_set (1);
-  vips_block_untrusted_set (TRUE);
-  g_log_set_handler ("VIPS", G_LOG_LEVEL_WARNING | G_LOG_FLAG_FATAL, log_warning, NULL);
-}
-
-/* With the first image that needs it, not with the pipeline: starting libvips takes 18 ms and
- * 20 MB, and nearly all data are JPEG. Its global settings are touched only if the program has not
- * started it already. */
-static gboolean
-start_vips (GError **error)
-{
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once (&once, start_vips_once);
-  if (start_error == NULL)
-    return TRUE;
-  g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "libvips does not start: %s",
-               start_error);
-  return FALSE;
-}
 
 static VipsImage *
 open_image (const guint8 *data, gsize size, HrImageFormat format, gboolean fill)
@@ -217,7 +168,7 @@ decode (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader 
     return result == 0;
   pthread_rwlock_wrlock (&text_lock);
   vips_error_clear ();
-  last_warning[0] = '\0';
+  *hr_vips_last_warning () = '\0';
   result = try_decode (decoder, data, size, header, options, orient, error);
   g_autofree char *text = vips_error_buffer_copy ();
   pthread_rwlock_unlock (&text_lock);
@@ -227,7 +178,9 @@ decode (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader 
     if (*p == '\n')
       *p = ';';
   const char *name = hr_image_format_get_name (header->format);
-  const char *why = *text != '\0' ? text : *last_warning != '\0' ? last_warning : "no reason given";
+  const char *why = *text != '\0'                      ? text
+                    : *hr_vips_last_warning () != '\0' ? hr_vips_last_warning ()
+                                                       : "no reason given";
   if (hr_image_is_cut (header->format, data, size))
     hr_set_data_error (error, HR_DATA_ERROR_MEDIA_TRUNCATED,
                        "the %s is cut: %" G_GSIZE_FORMAT " bytes are not all of it (%s)", name,
@@ -241,7 +194,7 @@ gboolean
 hr_decode_vips (HrDecoder *decoder, const guint8 *data, gsize size, const HrImageHeader *header,
                 const HrDecodeOptions *options, const HrOrient *orient, GError **error)
 {
-  if (!start_vips (error))
+  if (!hr_vips_start (error))
     return FALSE;
   gboolean ok = decode (decoder, data, size, header, options, orient, error);
   /* What libvips keeps for a thread is freed by that thread only, and this may be its last image.

@@ -4,9 +4,8 @@
 
 /* ---- calls of functions that change the process; from anywhere in it ---- */
 
-/* Counts from now on. Two calls are let pass, of libraries that offer no way round them and put
- * back what they found: libcurl 7.88 ignores SIGPIPE while it closes its connections, and libvips
- * writes VIPSHOME, which we take away again. */
+/* Counts from now on. One call is let pass, of a library that offers no way round it and puts
+ * back what it found: libcurl 7.88 ignores SIGPIPE while it closes its connections. */
 void watch_begin (void);
 /* no more; the names of what was called, NULL-terminated: (transfer full) */
 char **watch_end (void);
