@@ -38,8 +38,10 @@ CHAINS = {
 # the same elements where other modes count
 MORE = {"batch": ["mode=padded", "mode=packed", "mode=packed pack-window=8 max-tokens=400"], "tokenize": ["max-length=60"], "resize": ["min-pixels=1024 max-pixels=16384"],
         "filesrc": ["shuffle=window block-bytes=300 window-blocks=2", "shuffle=full"], "fakesrc": [], "fault": ["seed=3 error-rate=0.3 corrupt-rate=0.3"]}
-# not driven here: they need a server, a program or a file to write; the properties of sinks change nothing that is delivered
-ELSEWHERE = {"deadlettersrc", "s3src", "appsrc", "fakesink", "filesink", "npysink", "trainsim"}
+# not driven here: they need a server, a program, another process, a GPU or a file to write (tests/io, python, ipc, cuda); the
+# properties of sinks change nothing that is delivered
+ELSEWHERE = {"deadlettersrc", "s3src", "appsrc", "appmap", "shmsrc", "pipesrc", "cudaupload", "cudasink", "shmsink", "pipesink",
+             "fakesink", "filesink", "npysink", "trainsim"}
 # where texts are no free choice; none: not tried
 TEXTS = {"keep": ["extra"], "media-base": ["FOLDER/images"], "max-errors": ["3", "50%"], "on-error": ["skip", "fail"]}
 # they end the run, or wait, on purpose
