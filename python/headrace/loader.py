@@ -160,8 +160,12 @@ class Loader:
         _refuse_workers()
         if self._state is not None:
             self._pipeline.resume(self._state, force=self._force)
-        self._started = True
-        self._pipeline.start()
+        try:
+            self._pipeline.start()
+            self._started = True
+        except BaseException:  # KeyboardInterrupt, too: a pipeline starts once, and who tries again gets another
+            self._pipeline = self._make()
+            raise
         if self._functions:
             assert isinstance(self._pipeline, Pipeline)  # _make() has refused the other
             self._mapper = Mapper(self._pipeline, self._functions, _make_step, self._to_array)

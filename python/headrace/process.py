@@ -28,13 +28,15 @@ PROGRAM = str(pathlib.Path(_core.__file__).with_name("headrace-worker"))
 # where the program looks for its ends of the sockets: control.h
 _CONTROL_FD, _DATA_FD = 3, 4
 # what the process takes to leave is bounded in there; beyond that it hangs
-_LEAVE_TIME_MS = 15_000
+_LEAVE_TIME = 15.0
 
 
 def _spawn(control: socket.socket, data: socket.socket) -> int:
     # out of the way of the numbers they get over there
-    high = [fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, 16) for end in (control, data)]
+    high: list[int] = []
     try:
+        for end in (control, data):
+            high.append(fcntl.fcntl(end.fileno(), fcntl.F_DUPFD_CLOEXEC, _DATA_FD + 1))
         return os.posix_spawn(PROGRAM, [PROGRAM, str(os.getpid())], os.environ, setsigmask=[signal.SIGINT],
                               file_actions=[(os.POSIX_SPAWN_DUP2, high[0], _CONTROL_FD),
                                             (os.POSIX_SPAWN_DUP2, high[1], _DATA_FD)])
@@ -71,7 +73,7 @@ def _end(connection: _core.Connection, pid: int, owner: int) -> None:
     try:
         poll = select.poll()
         poll.register(fd, select.POLLIN)
-        if not poll.poll(_LEAVE_TIME_MS):
+        if not poll.poll(_LEAVE_TIME * 1000):
             os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
     except ChildProcessError:
@@ -95,6 +97,7 @@ class ProcessPipeline:
         self._made = pipeline
         self._nice = nice
         self._resume: dict[str, Any] = {}
+        self._stopped = False  # before it was started
         self._here: Pipeline | None = None  # what takes the batches
         self._connection: _core.Connection | None = None
         self._pid = self._owner = 0
@@ -120,7 +123,7 @@ class ProcessPipeline:
                                 f" {_how_it_ended(self._pid)}; another loader goes on from state_dict()")
         return self._gone
 
-    def _ask(self, do: str, **what: Any) -> dict[str, Any]:
+    def _ask(self, do: str, within: float = 0, **what: Any) -> dict[str, Any]:
         if self._connection is None:
             raise _error("core", 2, "the pipeline has not been started")
         if os.getpid() != self._owner:
@@ -128,7 +131,7 @@ class ProcessPipeline:
                          " a pipeline serves the one that started it; create the loader in the process that uses it")
         if self._gone is not None:
             raise self._gone
-        text = self._connection.request(json.dumps({"do": do, **what}))
+        text = self._connection.request(json.dumps({"do": do, **what}), within)
         if text is None:
             raise self._died()
         answer: dict[str, Any] = json.loads(text)
@@ -151,6 +154,8 @@ class ProcessPipeline:
         self._resume = {"checkpoint": checkpoint, "force": force}
 
     def start(self) -> None:
+        if self._stopped:
+            return
         text, sink = self._made._split(f"{_SINK} fd={_DATA_FD}")
         (control, control_there), (data, data_there) = socket.socketpair(), socket.socketpair()
         with control, data, control_there, data_there:
@@ -165,12 +170,14 @@ class ProcessPipeline:
                 if sink is not None:
                     self._here = Pipeline(f"{_SOURCE} name={_SOURCE_NAME} fd={data.detach()} max-batches=1 ! {sink}")
                     self._here.start()
-            except _core.Error:
+            except BaseException:  # KeyboardInterrupt, too
                 self._finalizer()
                 self._connection = self._here = None
                 raise
 
     def pull(self) -> Batch | None:
+        if self._stopped:
+            return None
         if self._here is None:
             self._ask("stats")  # says what is missing, if it is that
             raise _error("core", 2, "pull: the pipeline has no sink to pull from, such as appsink")
@@ -194,10 +201,14 @@ class ProcessPipeline:
         return {**message, "kind": error.kind if error else None, "error": str(error) if error else None}
 
     def stop(self) -> None:
+        self._stopped = self._stopped or self._connection is None
         if self._connection is None or self._gone is not None or os.getpid() != self._owner:
             return
         try:
-            self._ask("stop")
+            self._ask("stop", within=_LEAVE_TIME)
+        except TimeoutError:  # stopped by a signal, or worse
+            os.kill(self._pid, signal.SIGKILL)
+            self._died()
         except _core.Error as error:  # it is gone: who asks it for something is told
             _log.debug("stop: %s", error)
         if self._here is not None:

@@ -305,6 +305,14 @@ class Ends(WithData):
         with self.assertRaises(headrace.Error):
             next(load("fakesrc ! fakesink"))
 
+    def test_start_again(self):
+        """a run that cannot start says the same each time that a batch is asked for"""
+        for process in (False, True):
+            loader = load(self.data.pipeline(), rank=2, world=2, process=process)
+            for _ in range(2):
+                with self.assertRaisesRegex(headrace.ParseError, "rank=2 of world=2: ranks are counted from 0"):
+                    next(loader)
+
     def test_one_puller(self):
         """two threads may not pull at once: said, not crashed"""
         pipeline = headrace.Pipeline("appsrc name=in ! appsink")

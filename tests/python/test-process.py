@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """headrace.Loader(process=True): the same as in this process, and how each of the two ends when the other does."""
+import contextlib
 import gc
 import logging
 import os
@@ -61,6 +62,33 @@ def wait_until_gone(pid):
     if not gone:
         os.kill(pid, signal.SIGKILL)
         raise AssertionError(f"process {pid} has not ended")
+
+
+@contextlib.contextmanager
+def interrupted(case, after):
+    """KeyboardInterrupt behind so many seconds, which `case` expects"""
+    def interrupt(*_unused):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, after)
+        with case.assertRaises(KeyboardInterrupt):
+            yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def patched(name, value):
+    """of headrace.process"""
+    before = getattr(process, name)
+    setattr(process, name, value)
+    try:
+        yield before
+    finally:
+        setattr(process, name, before)
 
 
 class Same(WithData):
@@ -406,19 +434,74 @@ class Ends(WithData):
         wanted = digests(load(text.replace("400ms", "0s"), process=False))
         loader = load(text)
         loader._start()
-
-        def interrupt(*_unused):
-            raise KeyboardInterrupt
-
-        before = signal.signal(signal.SIGALRM, interrupt)
-        try:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)  # long before there is anything
-            with self.assertRaises(KeyboardInterrupt):
-                next(loader)
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+        with interrupted(self, 0.05):  # long before there is anything
+            next(loader)
         self.assertEqual(digests(through(loader)), wanted)
+
+    def test_deaf(self):
+        """questions to a process that does not answer are broken off by Ctrl-C; then it and the loader go on"""
+        loader = load(self.data.pipeline())
+        wanted = digests(load(self.data.pipeline(), process=False, epochs=1))
+        got = digests([next(loader)])
+        os.kill(pid_of(loader), signal.SIGSTOP)
+        for ask in (loader.stats, lambda: loader.n_steps, loader.stats):
+            with interrupted(self, 0.1):
+                ask()
+        os.kill(pid_of(loader), signal.SIGCONT)
+        self.assertIsNone(loader.n_steps)  # and no answer to an earlier question
+        self.assertEqual(loader.stats()["status"], "running")
+        self.assertEqual(got + digests(loader), wanted)
+
+    def test_deaf_start(self):
+        """so is a start, and the next batch that is asked for starts anew"""
+        loader = load(self.data.pipeline())
+        deaf = []
+
+        def spawn(*ends):
+            deaf.append(spawned(*ends))
+            os.kill(deaf[0], signal.SIGSTOP)
+            return deaf[0]
+
+        with patched("_LEAVE_TIME", 0.2), patched("_spawn", spawn) as spawned, interrupted(self, 0.1):
+            next(loader)
+        self.assertFalse(is_there(deaf[0]))
+        self.assertEqual(len(list(loader)), 6)
+
+    def test_deaf_end(self):
+        """a loader that is closed waits so long for a process that hangs, and kills it then"""
+        loader = load(self.data.pipeline())
+        held = next(loader)
+        state = loader.state_dict()
+        pid = pid_of(loader)
+        os.kill(pid, signal.SIGSTOP)
+        with patched("_LEAVE_TIME", 0.2):
+            loader.close()
+        self.assertFalse(is_there(pid))
+        self.assertEqual(loader.state_dict(), state)
+        with self.assertRaisesRegex(headrace.ResourceError, rf"\(pid {pid}\) was killed by signal 9"):
+            loader.stats()
+        del held
+
+    def test_few_descriptors(self):
+        """where a process may have few open, the error says so"""
+        code = ("import headrace, resource, sys\nfor n in range(8, 24):\n"
+                "    resource.setrlimit(resource.RLIMIT_NOFILE, (n, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))\n"
+                "    try:\n        loader = headrace.Loader(sys.argv[1], framework='numpy', process=True)\n"
+                "        print(len(list(loader)))\n"
+                "    except OSError as error:\n        assert 'Too many open' in str(error) or 'descriptors' in str(error), error\n"
+                "    loader.close()\n")
+        child = run_python(code, self.data.pipeline())
+        out, err = child.communicate(timeout=120)
+        self.assertEqual((child.returncode, out.splitlines()[-1:]), (0, ["6"]), err)
+
+    def test_closed_unused(self):
+        """a loader that was closed before its first batch has none, and starts no process"""
+        loader = load(self.data.pipeline())
+        loader.close()
+        with patched("PROGRAM", "/nowhere/headrace-worker"):
+            self.assertEqual(list(loader), [])
+            self.assertIsNone(next(loader, None))
+        loader.close()
 
     def test_fork(self):
         """a child of fork() that uses the loader is told not to, and its end harms nothing"""
@@ -466,12 +549,11 @@ class Ends(WithData):
     def test_no_program(self):
         """what is missing is named"""
         loader = load(self.data.pipeline())
-        program, process.PROGRAM = process.PROGRAM, "/nowhere/headrace-worker"
-        try:
-            with self.assertRaisesRegex(headrace.ResourceError, "cannot be started: /nowhere/headrace-worker: No such"):
-                next(loader)
-        finally:
-            process.PROGRAM = program
+        with patched("PROGRAM", "/nowhere/headrace-worker"):
+            for _ in range(2):
+                with self.assertRaisesRegex(headrace.ResourceError, "cannot be started: /nowhere/headrace-worker: No such"):
+                    next(loader)
+        self.assertEqual(len(list(loader)), 6)  # once it is there
 
     def test_by_hand(self):
         """the program says what it is for"""
