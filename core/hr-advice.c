@@ -1,5 +1,6 @@
 /* hr-advice.c: what would help, in words */
 #include "hr-advice.h"
+#include "hr-json.h"
 #include <math.h>
 
 static const char *
@@ -102,16 +103,6 @@ append_prediction (GString *text, const HrModel *model, const HrChange *change)
 }
 
 static void
-add_text (JsonBuilder *json, const char *key, const char *value)
-{
-  json_builder_set_member_name (json, key);
-  if (value != NULL)
-    json_builder_add_string_value (json, value);
-  else
-    json_builder_add_null_value (json);
-}
-
-static void
 add_number (JsonBuilder *json, const char *key, gboolean known, gdouble value)
 {
   json_builder_set_member_name (json, key);
@@ -136,13 +127,13 @@ hr_advice_to_json (const HrModel *model, const HrChange *change)
   append_change (text, model, change);
   append_prediction (text, model, change);
   json_builder_begin_object (json);
-  add_text (json, "text", text->str);
-  add_text (json, "element", part_name (model, change->part));
-  add_text (json, "property", changes ? properties[change->kind] : NULL);
+  hr_json_add_string (json, "text", text->str);
+  hr_json_add_string (json, "element", part_name (model, change->part));
+  hr_json_add_string (json, "property", changes ? properties[change->kind] : NULL);
   add_number (json, "value", changes && change->kind != HR_CHANGE_NOT_SERIAL, change->value);
   add_number (json, "predicted_wait_ratio", known, change->wait_ratio);
   add_number (json, "predicted_speedup", known && !isnan (change->speedup), change->speedup);
-  add_text (json, "next", known ? next_name (model, change->next) : NULL);
+  hr_json_add_string (json, "next", known ? next_name (model, change->next) : NULL);
   json_builder_end_object (json);
   return json_builder_get_root (json);
 }

@@ -13,30 +13,6 @@ seconds (gint64 nanoseconds)
 }
 
 static void
-add_double (JsonBuilder *builder, const char *name, double value)
-{
-  json_builder_set_member_name (builder, name);
-  json_builder_add_double_value (builder, value);
-}
-
-static void
-add_int (JsonBuilder *builder, const char *name, gint64 value)
-{
-  json_builder_set_member_name (builder, name);
-  json_builder_add_int_value (builder, value);
-}
-
-static void
-add_string (JsonBuilder *builder, const char *name, const char *value)
-{
-  json_builder_set_member_name (builder, name);
-  if (value != NULL)
-    json_builder_add_string_value (builder, value);
-  else
-    json_builder_add_null_value (builder);
-}
-
-static void
 add_or_null (JsonBuilder *builder, const char *name, gboolean known, double value)
 {
   json_builder_set_member_name (builder, name);
@@ -104,11 +80,11 @@ add_queue (JsonBuilder *builder, const HrElement *element)
   }
   json_builder_set_member_name (builder, "queue");
   json_builder_begin_object (builder);
-  add_double (builder, "mean", mean);
-  add_int (builder, "max", max);
-  add_int (builder, "bytes", (gint64)bytes);
-  add_int (builder, "now", now);
-  add_int (builder, "room", (gint64)room);
+  hr_json_add_double (builder, "mean", mean);
+  hr_json_add_int (builder, "max", max);
+  hr_json_add_int (builder, "bytes", (gint64)bytes);
+  hr_json_add_int (builder, "now", now);
+  hr_json_add_int (builder, "room", (gint64)room);
   json_builder_end_object (builder);
 }
 
@@ -122,8 +98,8 @@ add_again (JsonBuilder *builder, const HrRun *run)
 
   if (plan != NULL)
     hr_plan_get_again (plan, &n_lines, &n_bytes);
-  add_int (builder, "reread_lines", (gint64)n_lines);
-  add_int (builder, "reread_bytes", (gint64)n_bytes);
+  hr_json_add_int (builder, "reread_lines", (gint64)n_lines);
+  hr_json_add_int (builder, "reread_bytes", (gint64)n_bytes);
 }
 
 /* {"images": "memfd"} */
@@ -136,7 +112,7 @@ add_allocators (JsonBuilder *builder, const HrRun *run)
   json_builder_set_member_name (builder, "allocators");
   json_builder_begin_object (builder);
   for (const GList *item = fields; item != NULL; item = item->next)
-    add_string (builder, item->data, hr_run_get_allocator (run, item->data)->name);
+    hr_json_add_string (builder, item->data, hr_run_get_allocator (run, item->data)->name);
   json_builder_end_object (builder);
 }
 
@@ -147,22 +123,23 @@ add_element (JsonBuilder *builder, HrElement *element)
   HrWorker sum = { 0 };
 
   json_builder_begin_object (builder);
-  add_string (builder, "name", hr_element_get_name (element));
-  add_string (builder, "factory", element->def->name);
+  hr_json_add_string (builder, "name", hr_element_get_name (element));
+  hr_json_add_string (builder, "factory", element->def->name);
   add_inputs (builder, element);
   if (run != NULL) {
     hr_run_sum (run, &sum);
-    add_int (builder, "workers", hr_run_get_n_workers (run));
-    add_int (builder, "items",
-             (gint64)(hr_element_def_is_pulled (element->def) ? (guint64)hr_counter_get (&run->step)
-                                                              : sum.items));
-    add_int (builder, "bytes", (gint64)sum.bytes);
-    add_int (builder, "bytes_copied", (gint64)sum.copied);
-    add_double (builder, "blocked_in_s", seconds (sum.blocked_in));
-    add_double (builder, "working_s", seconds (sum.working));
-    add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
-    add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
-    add_double (builder, "cpu_s", seconds (sum.cpu));
+    hr_json_add_int (builder, "workers", hr_run_get_n_workers (run));
+    hr_json_add_int (builder, "items",
+                     (gint64)(hr_element_def_is_pulled (element->def)
+                                  ? (guint64)hr_counter_get (&run->step)
+                                  : sum.items));
+    hr_json_add_int (builder, "bytes", (gint64)sum.bytes);
+    hr_json_add_int (builder, "bytes_copied", (gint64)sum.copied);
+    hr_json_add_double (builder, "blocked_in_s", seconds (sum.blocked_in));
+    hr_json_add_double (builder, "working_s", seconds (sum.working));
+    hr_json_add_double (builder, "blocked_out_s", seconds (sum.blocked_out));
+    hr_json_add_double (builder, "blocked_cpu_s", seconds (sum.blocked_cpu));
+    hr_json_add_double (builder, "cpu_s", seconds (sum.cpu));
     add_queue (builder, element);
     if (run->allocators != NULL)
       add_allocators (builder, run);
@@ -217,7 +194,7 @@ add_kinds (JsonBuilder *builder, const gint64 *counts)
     gint64 n = hr_counter_get (&counts[i]);
 
     if (n > 0)
-      add_int (builder, hr_data_error_kind ((int)i), n);
+      hr_json_add_int (builder, hr_data_error_kind ((int)i), n);
   }
 }
 
@@ -232,7 +209,7 @@ add_skipped (JsonBuilder *builder, HrPipeline *pipeline)
   json_builder_begin_object (builder);
   add_kinds (builder, pipeline->dropped);
   if (hr_counter_get (&pipeline->n_dropped) > 0)
-    add_int (builder, "policy", hr_counter_get (&pipeline->n_dropped));
+    hr_json_add_int (builder, "policy", hr_counter_get (&pipeline->n_dropped));
   json_builder_end_object (builder);
 }
 
@@ -268,13 +245,13 @@ add_times (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
   /* the device stood still while the program went on: that lies in its own time */
   add_or_null (builder, "wait_ratio", trains,
                trains ? (double)(wait + MIN (waited, train)) / (wait + train) : 0);
-  add_double (builder, "prepare_s", seconds (wait));
-  add_double (builder, "transfer_s", seconds (copied));
-  add_double (builder, "transfer_wait_s", seconds (waited));
-  add_double (builder, "train_s", seconds (train));
+  hr_json_add_double (builder, "prepare_s", seconds (wait));
+  hr_json_add_double (builder, "transfer_s", seconds (copied));
+  hr_json_add_double (builder, "transfer_wait_s", seconds (waited));
+  hr_json_add_double (builder, "train_s", seconds (train));
   add_or_null (builder, "cold_start_s", cold >= 0, seconds (cold));
-  add_double (builder, "wall_s",
-              pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
+  hr_json_add_double (builder, "wall_s",
+                      pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
 }
 
 static gint64
@@ -294,10 +271,10 @@ add_rates (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
   double cpu = seconds (hr_pipeline_get_cpu_time (pipeline));
   gint64 images = run != NULL ? hr_counter_get (&run->n_images) : 0;
 
-  add_double (builder, "cpu_s", cpu);
+  hr_json_add_double (builder, "cpu_s", cpu);
   add_or_null (builder, "images_per_s", images > 0 && wall > 0, images / MAX (wall, 1e-9));
   add_or_null (builder, "cpu_ms_per_image", images > 0, cpu * 1000 / MAX (images, 1));
-  add_int (builder, "peak_rss_bytes", peak_rss ());
+  hr_json_add_int (builder, "peak_rss_bytes", peak_rss ());
 }
 
 static void
@@ -307,8 +284,8 @@ add_budget (JsonBuilder *builder, HrPipeline *pipeline)
 
   if (pipeline->memory != NULL)
     hr_gate_get_stats (pipeline->memory, &stats);
-  add_int (builder, "budget_peak_bytes", (gint64)stats.max_used);
-  add_int (builder, "over_budget_bytes", (gint64)stats.max_over);
+  hr_json_add_int (builder, "budget_peak_bytes", (gint64)stats.max_used);
+  hr_json_add_int (builder, "over_budget_bytes", (gint64)stats.max_over);
 }
 
 static void
@@ -322,8 +299,8 @@ add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
     return;
   }
   json_builder_begin_object (builder);
-  add_string (builder, "element", hr_element_get_name (verdict.element));
-  add_string (builder, "kind", verdict.kind);
+  hr_json_add_string (builder, "element", hr_element_get_name (verdict.element));
+  hr_json_add_string (builder, "kind", verdict.kind);
   json_builder_end_object (builder);
 }
 
@@ -344,7 +321,7 @@ add_n_steps (JsonBuilder *builder, HrPipeline *pipeline)
 {
   gint64 n = hr_pipeline_get_n_steps (pipeline);
 
-  add_int (builder, "first_step", pipeline->first_step);
+  hr_json_add_int (builder, "first_step", pipeline->first_step);
   json_builder_set_member_name (builder, "n_steps");
   if (n >= 0)
     json_builder_add_int_value (builder, n);
@@ -371,9 +348,9 @@ add_balance (JsonBuilder *builder, HrPipeline *pipeline)
     return;
   }
   json_builder_begin_object (builder);
-  add_int (builder, "steps", (gint64)sums.steps);
-  add_double (builder, "max_to_mean", sums.most / sums.mean);
-  add_double (builder, "max_to_mean_without", sums.without / sums.mean);
+  hr_json_add_int (builder, "steps", (gint64)sums.steps);
+  hr_json_add_double (builder, "max_to_mean", sums.most / sums.mean);
+  hr_json_add_double (builder, "max_to_mean_without", sums.without / sums.mean);
   json_builder_end_object (builder);
 }
 
@@ -401,21 +378,21 @@ make_stats (HrPipeline *pipeline)
 
   json_builder_begin_object (builder);
   status = status_name (pipeline, &exit);
-  add_string (builder, "status", status);
-  add_int (builder, "exit", exit);
-  add_int (builder, "steps", run != NULL ? hr_counter_get (&run->step) : 0);
+  hr_json_add_string (builder, "status", status);
+  hr_json_add_int (builder, "exit", exit);
+  hr_json_add_int (builder, "steps", run != NULL ? hr_counter_get (&run->step) : 0);
   add_n_steps (builder, pipeline);
-  add_int (builder, "samples", run != NULL ? hr_counter_get (&run->n_samples) : 0);
-  add_int (builder, "images", run != NULL ? hr_counter_get (&run->n_images) : 0);
+  hr_json_add_int (builder, "samples", run != NULL ? hr_counter_get (&run->n_samples) : 0);
+  hr_json_add_int (builder, "images", run != NULL ? hr_counter_get (&run->n_images) : 0);
   add_skipped (builder, pipeline);
   add_times (builder, pipeline, run);
   add_rates (builder, pipeline, run);
   add_budget (builder, pipeline);
   /* while it runs the sum is still being made */
-  add_string (builder, "sha256",
-              run != NULL && run->checksum != NULL && pipeline->ended_at > 0
-                  ? g_checksum_get_string (run->checksum)
-                  : NULL);
+  hr_json_add_string (builder, "sha256",
+                      run != NULL && run->checksum != NULL && pipeline->ended_at > 0
+                          ? g_checksum_get_string (run->checksum)
+                          : NULL);
   add_balance (builder, pipeline);
   add_bottleneck (builder, pipeline);
   add_advice (builder, pipeline);

@@ -2,6 +2,7 @@
  *
  * Source of the format: NEP 1, "A simple file format for NumPy arrays", version 1.0. */
 #include "npy.h"
+#include "hr-json.h"
 
 static const char *
 descr (HrDType dtype)
@@ -126,13 +127,6 @@ add_fields (JsonBuilder *json, const HrBuffer *buffer)
   json_builder_end_object (json);
 }
 
-static void
-add_int (JsonBuilder *json, const char *name, gint64 value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_int_value (json, value);
-}
-
 /* -1 is unknown */
 static void
 add_known (JsonBuilder *json, const char *name, gint64 value)
@@ -145,23 +139,14 @@ add_known (JsonBuilder *json, const char *name, gint64 value)
 }
 
 static void
-add_string (JsonBuilder *json, const char *name, const char *value)
-{
-  json_builder_set_member_name (json, name);
-  if (value != NULL)
-    json_builder_add_string_value (json, value);
-  else
-    json_builder_add_null_value (json);
-}
-
-static void
 add_hole (JsonBuilder *json, const GError *why)
 {
   json_builder_set_member_name (json, "hole");
   json_builder_add_boolean_value (json, TRUE);
-  add_string (json, "kind",
-              why != NULL && why->domain == HR_DATA_ERROR ? hr_data_error_kind (why->code) : NULL);
-  add_string (json, "message", why != NULL ? why->message : NULL);
+  hr_json_add_string (json, "kind",
+                      why != NULL && why->domain == HR_DATA_ERROR ? hr_data_error_kind (why->code)
+                                                                  : NULL);
+  hr_json_add_string (json, "message", why != NULL ? why->message : NULL);
 }
 
 static void
@@ -170,12 +155,12 @@ add_buffer (JsonBuilder *json, const HrBuffer *buffer, guint64 index, gint64 ste
   const HrOrigin *origin = hr_buffer_get_origin (buffer);
 
   json_builder_begin_object (json);
-  add_int (json, "index", (gint64)index);
-  add_int (json, "epoch", buffer->epoch);
-  add_int (json, "step", step);
+  hr_json_add_int (json, "index", (gint64)index);
+  hr_json_add_int (json, "epoch", buffer->epoch);
+  hr_json_add_int (json, "step", step);
   add_known (json, "sample", buffer->sample);
-  add_string (json, "id", origin != NULL ? origin->id : NULL);
-  add_string (json, "uri", origin != NULL ? origin->uri : NULL);
+  hr_json_add_string (json, "id", origin != NULL ? origin->id : NULL);
+  hr_json_add_string (json, "uri", origin != NULL ? origin->uri : NULL);
   add_known (json, "byte", origin != NULL ? origin->byte : -1);
   add_known (json, "length", origin != NULL ? origin->length : -1);
   add_known (json, "line", origin != NULL ? origin->line : -1);

@@ -1,5 +1,6 @@
 /* shm-writer.c */
 #include "shm-writer.h"
+#include "hr-json.h"
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -799,13 +800,6 @@ hr_shm_writer_describe (HrShmWriter *writer, GString *into)
   return n_heard;
 }
 
-static void
-add_number (JsonBuilder *into, const char *name, guint64 number)
-{
-  json_builder_set_member_name (into, name);
-  json_builder_add_int_value (into, (gint64)number);
-}
-
 void
 hr_shm_writer_add_metrics (HrShmWriter *writer, JsonBuilder *into)
 {
@@ -818,7 +812,7 @@ hr_shm_writer_add_metrics (HrShmWriter *writer, JsonBuilder *into)
     n_held += g_hash_table_size (writer->readers[i].held);
   }
   hr_mutex_unlock (&writer->lock);
-  add_number (into, "readers", n_there);
-  add_number (into, "held_batches", n_held);
-  add_number (into, "pools", n_pools);
+  hr_json_add_int (into, "readers", n_there);
+  hr_json_add_int (into, "held_batches", n_held);
+  hr_json_add_int (into, "pools", n_pools);
 }

@@ -1,6 +1,7 @@
 /* history.c: what the run was like over time, a row a second, and the last lines of errors. Both
  * are rings: what is older is dropped. */
 #include "history.h"
+#include "hr-json.h"
 #include <string.h>
 
 #define MAX_ROWS 600 /* ten minutes */
@@ -92,27 +93,6 @@ history_note (History *history, const char *kind, const char *text)
   g_mutex_unlock (&history->lock);
 }
 
-static void
-add_number (JsonBuilder *json, const char *key, gdouble value)
-{
-  json_builder_set_member_name (json, key);
-  json_builder_add_double_value (json, value);
-}
-
-static void
-add_whole (JsonBuilder *json, const char *key, gint64 value)
-{
-  json_builder_set_member_name (json, key);
-  json_builder_add_int_value (json, value);
-}
-
-static void
-add_text (JsonBuilder *json, const char *key, const char *value)
-{
-  json_builder_set_member_name (json, key);
-  json_builder_add_string_value (json, value);
-}
-
 void
 history_write (History *history, JsonBuilder *json)
 {
@@ -123,26 +103,26 @@ history_write (History *history, JsonBuilder *json)
     const Row *row = &g_array_index (history->rows, Row, i);
 
     json_builder_begin_object (json);
-    add_number (json, "wall_s", row->wall);
-    add_number (json, "prepare_s", row->prepare);
-    add_number (json, "transfer_s", row->transfer);
-    add_number (json, "train_s", row->train);
-    add_number (json, "cpu_s", row->cpu);
-    add_whole (json, "steps", row->steps);
-    add_whole (json, "samples", row->samples);
+    hr_json_add_double (json, "wall_s", row->wall);
+    hr_json_add_double (json, "prepare_s", row->prepare);
+    hr_json_add_double (json, "transfer_s", row->transfer);
+    hr_json_add_double (json, "train_s", row->train);
+    hr_json_add_double (json, "cpu_s", row->cpu);
+    hr_json_add_int (json, "steps", row->steps);
+    hr_json_add_int (json, "samples", row->samples);
     json_builder_end_object (json);
   }
   json_builder_end_array (json);
-  add_whole (json, "n_notes", (gint64)history->n_notes);
+  hr_json_add_int (json, "n_notes", (gint64)history->n_notes);
   json_builder_set_member_name (json, "notes");
   json_builder_begin_array (json);
   for (const GList *item = history->notes.head; item != NULL; item = item->next) {
     const Note *note = item->data;
 
     json_builder_begin_object (json);
-    add_number (json, "at", (gdouble)note->at / 1e6);
-    add_text (json, "kind", note->kind);
-    add_text (json, "text", note->text);
+    hr_json_add_double (json, "at", (gdouble)note->at / 1e6);
+    hr_json_add_string (json, "kind", note->kind);
+    hr_json_add_string (json, "text", note->text);
     json_builder_end_object (json);
   }
   json_builder_end_array (json);

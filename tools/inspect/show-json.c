@@ -1,22 +1,6 @@
 /* show-json.c: elements as JSON, for programs and for the pages in docs/elements */
 #include "inspect.h"
-
-static void
-add_string (JsonBuilder *json, const char *name, const char *value)
-{
-  json_builder_set_member_name (json, name);
-  if (value != NULL)
-    json_builder_add_string_value (json, value);
-  else
-    json_builder_add_null_value (json);
-}
-
-static void
-add_bool (JsonBuilder *json, const char *name, gboolean value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_boolean_value (json, value);
-}
+#include "hr-json.h"
 
 static void
 add_strings (JsonBuilder *json, const char *name, const char *const *values)
@@ -40,13 +24,13 @@ inspect_list_json (JsonBuilder *json)
     const HrElementInfo *row = g_ptr_array_index (rows, i);
 
     json_builder_begin_object (json);
-    add_string (json, "name", row->name);
-    add_string (json, "plugin", row->plugin);
-    add_string (json, "file", row->file);
-    add_string (json, "summary", row->summary);
-    add_string (json, "needs", row->needs);
-    add_string (json, "gives", row->gives);
-    add_string (json, "takes", row->takes);
+    hr_json_add_string (json, "name", row->name);
+    hr_json_add_string (json, "plugin", row->plugin);
+    hr_json_add_string (json, "file", row->file);
+    hr_json_add_string (json, "summary", row->summary);
+    hr_json_add_string (json, "needs", row->needs);
+    hr_json_add_string (json, "gives", row->gives);
+    hr_json_add_string (json, "takes", row->takes);
     json_builder_end_object (json);
   }
   json_builder_end_array (json);
@@ -64,19 +48,19 @@ add_prop (JsonBuilder *json, const HrProp *prop)
 
   hr_prop_get_range (prop, &least, &greatest);
   json_builder_begin_object (json);
-  add_string (json, "name", hr_prop_name (prop));
-  add_string (json, "type", hr_prop_type_name (prop));
-  add_string (json, "default", initial);
-  add_string (json, "min", least);
-  add_string (json, "max", greatest);
-  add_string (json, "range", range);
+  hr_json_add_string (json, "name", hr_prop_name (prop));
+  hr_json_add_string (json, "type", hr_prop_type_name (prop));
+  hr_json_add_string (json, "default", initial);
+  hr_json_add_string (json, "min", least);
+  hr_json_add_string (json, "max", greatest);
+  hr_json_add_string (json, "range", range);
   if (prop->type == HR_PROP_TYPE_ENUM)
     add_strings (json, "choices", prop->choices);
-  add_string (json, "unit", prop->unit);
-  add_bool (json, "live", (prop->flags & HR_PROP_LIVE) != 0);
-  add_bool (json, "stream", (prop->flags & HR_PROP_STREAM) != 0);
-  add_bool (json, "required", (prop->flags & HR_PROP_REQUIRED) != 0);
-  add_string (json, "doc", prop->doc);
+  hr_json_add_string (json, "unit", prop->unit);
+  hr_json_add_bool (json, "live", (prop->flags & HR_PROP_LIVE) != 0);
+  hr_json_add_bool (json, "stream", (prop->flags & HR_PROP_STREAM) != 0);
+  hr_json_add_bool (json, "required", (prop->flags & HR_PROP_REQUIRED) != 0);
+  hr_json_add_string (json, "doc", prop->doc);
   json_builder_end_object (json);
 }
 
@@ -97,18 +81,18 @@ inspect_element_json (JsonBuilder *json, const HrElementDef *def)
   const HrPluginDef *plugin = hr_registry_get_plugin (def, &file);
 
   json_builder_begin_object (json);
-  add_string (json, "name", def->name);
-  add_string (json, "summary", def->summary);
-  add_string (json, "description", def->description);
-  add_string (json, "kind", hr_element_def_kind (def));
-  add_string (json, "each", def->each_field);
-  add_bool (json, "parallel", def->parallel == HR_PARALLEL_YES);
-  add_string (json, "needs", def->needs != NULL ? def->needs : "");
-  add_string (json, "gives", def->gives != NULL ? def->gives : "");
-  add_string (json, "takes", def->takes != NULL ? def->takes : "");
-  add_string (json, "plugin", plugin != NULL ? plugin->name : NULL);
-  add_string (json, "version", plugin != NULL ? plugin->version : NULL);
-  add_string (json, "file", file);
+  hr_json_add_string (json, "name", def->name);
+  hr_json_add_string (json, "summary", def->summary);
+  hr_json_add_string (json, "description", def->description);
+  hr_json_add_string (json, "kind", hr_element_def_kind (def));
+  hr_json_add_string (json, "each", def->each_field);
+  hr_json_add_bool (json, "parallel", def->parallel == HR_PARALLEL_YES);
+  hr_json_add_string (json, "needs", def->needs != NULL ? def->needs : "");
+  hr_json_add_string (json, "gives", def->gives != NULL ? def->gives : "");
+  hr_json_add_string (json, "takes", def->takes != NULL ? def->takes : "");
+  hr_json_add_string (json, "plugin", plugin != NULL ? plugin->name : NULL);
+  hr_json_add_string (json, "version", plugin != NULL ? plugin->version : NULL);
+  hr_json_add_string (json, "file", file);
   add_props (json, "properties", def->props);
   add_props (json, "common_properties", hr_common_props);
   add_strings (json, "examples", def->examples);

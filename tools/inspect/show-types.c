@@ -1,5 +1,6 @@
 /* show-types.c: how values of properties are written, and who gives and needs which field */
 #include "hr-field-set.h"
+#include "hr-json.h"
 #include "inspect.h"
 #include "style.h"
 #include <stdio.h>
@@ -147,13 +148,6 @@ add_names (JsonBuilder *json, const char *name, const GPtrArray *names)
   json_builder_end_array (json);
 }
 
-static void
-add_text (JsonBuilder *json, const char *name, const char *value)
-{
-  json_builder_set_member_name (json, name);
-  json_builder_add_string_value (json, value);
-}
-
 void
 inspect_types_json (JsonBuilder *json)
 {
@@ -164,9 +158,9 @@ inspect_types_json (JsonBuilder *json)
   json_builder_begin_array (json);
   for (guint i = 0; i < G_N_ELEMENTS (types); i++) {
     json_builder_begin_object (json);
-    add_text (json, "name", types[i].name);
-    add_text (json, "how", types[i].how);
-    add_text (json, "example", types[i].example);
+    hr_json_add_string (json, "name", types[i].name);
+    hr_json_add_string (json, "how", types[i].how);
+    hr_json_add_string (json, "example", types[i].example);
     json_builder_end_object (json);
   }
   json_builder_end_array (json);
@@ -176,7 +170,7 @@ inspect_types_json (JsonBuilder *json)
     const FieldRow *row = fields->pdata[i];
 
     json_builder_begin_object (json);
-    add_text (json, "field", row->spec);
+    hr_json_add_string (json, "field", row->spec);
     add_names (json, "gives", row->gives);
     add_names (json, "needs", row->needs);
     add_names (json, "takes", row->takes);

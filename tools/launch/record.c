@@ -27,20 +27,6 @@ write_line (LaunchRecord *record, JsonNode *node)
     record->wrong = errno != 0 ? errno : EIO;
 }
 
-static void
-add_text (JsonBuilder *json, const char *key, const char *value)
-{
-  json_builder_set_member_name (json, key);
-  json_builder_add_string_value (json, value);
-}
-
-static void
-add_whole (JsonBuilder *json, const char *key, gint64 value)
-{
-  json_builder_set_member_name (json, key);
-  json_builder_add_int_value (json, value);
-}
-
 /* {"record": 1, "version": …, "pipeline": …, "started": …, "host": …, "processors": …} */
 static void
 write_head (LaunchRecord *record)
@@ -52,12 +38,12 @@ write_head (LaunchRecord *record)
   g_autofree char *text = hr_pipeline_to_shown_string (record->pipeline);
 
   json_builder_begin_object (json);
-  add_whole (json, "record", FORMAT);
-  add_text (json, "version", HR_VERSION);
-  add_text (json, "pipeline", text);
-  add_text (json, "started", when);
-  add_text (json, "host", g_get_host_name ());
-  add_whole (json, "processors", g_get_num_processors ());
+  hr_json_add_int (json, "record", FORMAT);
+  hr_json_add_string (json, "version", HR_VERSION);
+  hr_json_add_string (json, "pipeline", text);
+  hr_json_add_string (json, "started", when);
+  hr_json_add_string (json, "host", g_get_host_name ());
+  hr_json_add_int (json, "processors", g_get_num_processors ());
   json_builder_end_object (json);
   root = json_builder_get_root (json);
   write_line (record, root);
