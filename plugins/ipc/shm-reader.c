@@ -404,6 +404,7 @@ hr_shm_reader_read (HrShmReader *reader, HrBuffer **buffer, HrWirePosition *posi
       return HR_SHM_NOTHING;
     case HR_WIRE_GOT_END:
       return died (reader, error);
+    case HR_WIRE_GOT_CUT:
     case HR_WIRE_GOT_ERROR:
       return fail (reader, error, why);
     case HR_WIRE_GOT_MESSAGE:

@@ -106,11 +106,11 @@ receive (HrWireStream *stream, guint8 *into, gsize size, HrWireGot *got, GError 
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ, "the socket: %s",
                  g_strerror (errno));
   if (*got == HR_WIRE_GOT_END && stream->have > 0) {
-    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
                  "it has died: its connection was cut inside a message, after %" G_GSIZE_FORMAT
                  " bytes of it",
                  stream->have);
-    *got = HR_WIRE_GOT_ERROR;
+    *got = HR_WIRE_GOT_CUT;
   }
   return 0;
 }

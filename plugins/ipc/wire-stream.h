@@ -16,6 +16,7 @@ typedef enum {
   HR_WIRE_GOT_MESSAGE,
   HR_WIRE_GOT_NOTHING, /* not yet: poll for POLLIN */
   HR_WIRE_GOT_END,     /* the other side has closed it, or died, between two messages */
+  HR_WIRE_GOT_CUT,     /* … inside a message: it has died, as the error says, too */
   HR_WIRE_GOT_ERROR
 } HrWireGot;
 

@@ -166,7 +166,7 @@ test_words_of_a_writer (void)
     const char *bytes;
     gsize size;
     const char *pattern;
-  } cases[] = { { "GET / HTTP/1.1\r\nHost: somewhere.else.example\r\n\r\n", 50,
+  } cases[] = { { "GET / HTTP/1.1\r\nHost: somewhere.else.example\r\n\r\n", 48,
                   "*what writes there is no Headrace*" },
                 { "HRwm", 4, "*its connection was cut inside a message, after 4 bytes*" },
                 { "", 0, "*died, or ended, before it said a word*" } };
