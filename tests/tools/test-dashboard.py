@@ -157,7 +157,7 @@ class Serves(unittest.TestCase):
 
     def test_errors(self):
         """skipped samples come with their kind and where they are"""
-        with running("fakesrc num-buffers=400 ! fault error-rate=0.2 seed=3 on-error=skip ! batch size=4 ! trainsim step-time=50ms") as run:
+        with running("fakesrc ! fault error-rate=0.2 seed=3 on-error=skip ! batch size=4 ! trainsim step-time=50ms") as run:
             stats = run.until(lambda s: s["n_notes"] >= 5)
             self.assertEqual(len(stats["notes"]), min(100, stats["n_notes"]))
             kinds = set(stats["skipped"])
