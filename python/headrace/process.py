@@ -139,6 +139,13 @@ class ProcessPipeline:
             raise _core.error(**answer["error"])
         return answer
 
+    def _ask_to_leave(self, do: str) -> None:
+        try:
+            self._ask(do, within=_LEAVE_TIME)
+        except TimeoutError:  # it hangs: stopped by a signal, or worse
+            os.kill(self._pid, signal.SIGKILL)
+            raise self._died() from None
+
     # ---- the run ----
 
     def set(self, element: str | None, property: str, value: object) -> None:
@@ -205,20 +212,17 @@ class ProcessPipeline:
         if self._connection is None or self._gone is not None or os.getpid() != self._owner:
             return
         try:
-            self._ask("stop", within=_LEAVE_TIME)
-        except TimeoutError:  # stopped by a signal, or worse
-            os.kill(self._pid, signal.SIGKILL)
-            self._died()
+            self._ask_to_leave("stop")
         except _core.Error as error:  # it is gone: who asks it for something is told
             _log.debug("stop: %s", error)
         if self._here is not None:
             self._here.stop()
 
     def wait(self) -> None:
-        """Waits for the end of the run, keeps its numbers, and lets the process go."""
+        """Behind stop(): waits for the end of the run, keeps its numbers, and lets the process go."""
         failed = None
         try:
-            self._ask("wait")
+            self._ask_to_leave("wait")
         except _core.Error as error:
             failed = error
         if self._gone is None and self._connection is not None and os.getpid() == self._owner:
@@ -238,7 +242,9 @@ class ProcessPipeline:
 
     def _read_stats(self) -> dict[str, Any]:
         if self._gone is not None:
-            return self._stats or {}
+            if self._stats is None:
+                raise self._gone
+            return self._stats
         stats: dict[str, Any] = json.loads(self._ask("stats")["stats"])
         if self._here is not None:  # how long the trainer waits is known where it does
             here = json.loads(self._here.stats())

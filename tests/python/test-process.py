@@ -91,6 +91,13 @@ def patched(name, value):
         setattr(process, name, before)
 
 
+def halt(pid):
+    os.kill(pid, signal.SIGSTOP)
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():  # each of its threads gets there in its own time
+        while (task / "stat").read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.001)
+
+
 class Same(WithData):
     def test_bytes(self):
         """every batch is the same, byte for byte, with its numbers and where its samples come from"""
@@ -443,7 +450,7 @@ class Ends(WithData):
         loader = load(self.data.pipeline())
         wanted = digests(load(self.data.pipeline(), process=False, epochs=1))
         got = digests([next(loader)])
-        os.kill(pid_of(loader), signal.SIGSTOP)
+        halt(pid_of(loader))
         for ask in (loader.stats, lambda: loader.n_steps, loader.stats):
             with interrupted(self, 0.1):
                 ask()
@@ -459,7 +466,7 @@ class Ends(WithData):
 
         def spawn(*ends):
             deaf.append(spawned(*ends))
-            os.kill(deaf[0], signal.SIGSTOP)
+            halt(deaf[0])
             return deaf[0]
 
         with patched("_LEAVE_TIME", 0.2), patched("_spawn", spawn) as spawned, interrupted(self, 0.1):
@@ -473,7 +480,7 @@ class Ends(WithData):
         held = next(loader)
         state = loader.state_dict()
         pid = pid_of(loader)
-        os.kill(pid, signal.SIGSTOP)
+        halt(pid)
         with patched("_LEAVE_TIME", 0.2):
             loader.close()
         self.assertFalse(is_there(pid))
@@ -481,6 +488,17 @@ class Ends(WithData):
         with self.assertRaisesRegex(headrace.ResourceError, rf"\(pid {pid}\) was killed by signal 9"):
             loader.stats()
         del held
+
+    def test_deaf_after_stop(self):
+        """also for one that hangs once it was asked to leave"""
+        loader = load(self.data.pipeline())
+        next(loader)
+        pid = pid_of(loader)
+        loader._pipeline.stop()
+        halt(pid)
+        with patched("_LEAVE_TIME", 0.2):
+            loader.close()
+        self.assertFalse(is_there(pid))
 
     def test_few_descriptors(self):
         """where a process may have few open, the error says so"""
