@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -216,6 +217,35 @@ class Guards(unittest.TestCase):
         """without a port the next one is free, so that all ranks of a machine have one"""
         with running(where="127.0.0.1") as first, running(where="127.0.0.1") as second:
             self.assertGreater(second.port, first.port)
+
+    def test_crowd(self):
+        """visitors who stand still take no descriptors from the run, and are sent away; what they send is not kept"""
+        def keeps(run, what):
+            with open(f"/proc/{run.process.pid}/status", encoding="ascii") as file:
+                size = int(re.search(r"VmRSS:\s+(\d+) kB", file.read())[1])
+            n_files = len(os.listdir(f"/proc/{run.process.pid}/fd"))
+            self.assertLess(n_files, 120, what)
+            return size
+
+        with running() as run, contextlib.ExitStack() as crowd:
+            run.ask("/healthz")
+            before = keeps(run, "at first")
+            with contextlib.suppress(ConnectionError), socket.create_connection((run.host, run.port)) as sender:
+                sender.sendall(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000000\r\n\r\n")
+                for _ in range(100):
+                    sender.sendall(bytes(1000000))
+                self.assertLess(keeps(run, "while much is sent"), before + 50000)
+            for _ in range(300):
+                crowd.enter_context(socket.create_connection((run.host, run.port))).sendall(b"GET / HT")
+            keeps(run, "with a crowd")
+            for _ in range(600):  # sooner or later they are gone
+                with contextlib.suppress(ConnectionError, http.client.HTTPException):
+                    if run.ask("/healthz")[0] == 200:
+                        break
+                time.sleep(0.1)
+            else:
+                self.fail("nobody gets in any more")
+            keeps(run, "afterwards")
 
     def test_end(self):
         """it ends with the run, and what was asked for on stdout is all that is there"""

@@ -15,7 +15,7 @@ import time
 import unittest
 
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-HR_REPORT = ROOT / "tools/report/hr-report"
+HR_REPORT = pathlib.Path(HR_LAUNCH).parent / "hr-report"  # beside the other tools, as people call it
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
@@ -137,10 +137,22 @@ class Record(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(Page(done.stdout).rows[1][11], "cut off")
 
+    def test_line_ends(self):
+        """a line ends at LF alone, and what stands in a pipeline's text is shown, not obeyed"""
+        self.record("a.jsonl", RUN.format(1))
+        head, rest = (self.folder / "a.jsonl").read_text().split("\n", 1)
+        text = "fakesrc name='a\u2028\u0085</pre><script>'"
+        (self.folder / "b.jsonl").write_text(json.dumps({**json.loads(head), "pipeline": text}, ensure_ascii=False) + "\n" + rest)
+        done = report("-o", "-", self.folder / "b.jsonl")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("&lt;script&gt;", done.stdout)
+        self.assertNotIn("<script", done.stdout)
+
     def test_wrong(self):
         """what is no record: one line, with file, line, and what was expected"""
         cases = {"empty.jsonl": "", "text.jsonl": "hello\n", "other.jsonl": '{"record": 99}\n', "list.jsonl": "[]\n",
                  "row.jsonl": '{"record": 1}\n{"what": 1}\n', "short.jsonl": '{"record": 1}\n', "bytes.jsonl": b"\xff\xfe\n",
+                 "bare.jsonl": '{"record": 1}\n{"row": {}}\n', "words.jsonl": '{"record": 1}\n{"end": {"wall_s": "x", "elements": 3}}\n',
                  "middle.jsonl": '{"record": 1}\n{"row"\n{"row": {}}\n'}
         for name, content in cases.items():
             path = self.folder / name

@@ -2,6 +2,7 @@
 #include "dashboard.h"
 #include <libsoup/soup.h>
 #include <string.h>
+#include "door.h"
 #include "hr-json.h"
 #include "history.h"
 #include "metrics.h"
@@ -23,6 +24,7 @@ struct _Dashboard {
   GMainContext *context;
   GMainLoop *loop;
   SoupServer *server;
+  Door *door;
   GThread *thread;
 };
 
@@ -147,6 +149,15 @@ answer_metrics (Dashboard *self, SoupServerMessage *message)
           dashboard_metrics (json_node_get_object (stats)));
 }
 
+/* nothing here reads what is sent, so it is not kept either */
+static void
+pass_body (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message,
+           const char *path G_GNUC_UNUSED, GHashTable *query G_GNUC_UNUSED,
+           gpointer data G_GNUC_UNUSED)
+{
+  soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
+}
+
 static void
 handle (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message, const char *path,
         GHashTable *query, gpointer data)
@@ -226,6 +237,19 @@ find_address (const char *host, GError **error)
   return first;
 }
 
+static void
+note_uri (Dashboard *self, GInetAddress *address)
+{
+  g_autofree char *host = g_inet_address_to_string (address);
+  g_autofree char *token =
+      g_uri_escape_string (self->token != NULL ? self->token : "", NULL, FALSE);
+  gboolean v6 = g_inet_address_get_family (address) == G_SOCKET_FAMILY_IPV6;
+
+  self->uri =
+      g_strdup_printf ("http://%s%s%s:%u/%s%s", v6 ? "[" : "", host, v6 ? "]" : "",
+                       door_get_port (self->door), self->token != NULL ? "?token=" : "", token);
+}
+
 static gboolean
 listen_at (Dashboard *self, const char *where, GError **error)
 {
@@ -253,27 +277,18 @@ listen_at (Dashboard *self, const char *where, GError **error)
     return FALSE;
   }
   for (last = any ? port + N_PORTS - 1 : port; !done && port <= last; port++) {
-    g_autoptr (GSocketAddress) socket = g_inet_socket_address_new (address, (guint16)port);
-
     g_clear_error (error);
-    done = soup_server_listen (self->server, socket, 0, error);
+    self->door = door_new (self->server, address, (guint16)port, error);
+    done = self->door != NULL;
     if (!done && error != NULL && !g_error_matches (*error, G_IO_ERROR, G_IO_ERROR_ADDRESS_IN_USE))
       break;
   }
-  if (!done)
+  if (!done) {
     g_prefix_error (error, "--dashboard: %s:%u: ", host, MIN (port, last));
-  return done;
-}
-
-static void
-find_uri (Dashboard *self)
-{
-  GSList *uris = soup_server_get_uris (self->server);
-  g_autofree char *plain = g_uri_to_string (uris->data);
-
-  self->uri =
-      self->token != NULL ? g_strdup_printf ("%s?token=%s", plain, self->token) : g_strdup (plain);
-  g_slist_free_full (uris, (GDestroyNotify)g_uri_unref);
+    return FALSE;
+  }
+  note_uri (self, address);
+  return TRUE;
 }
 
 /* ---- life ---- */
@@ -318,6 +333,7 @@ dashboard_new (HrPipeline *pipeline, const char *where, const char *token, GErro
   self->loop = g_main_loop_new (self->context, FALSE);
   g_main_context_push_thread_default (self->context);
   self->server = soup_server_new ("server-header", "headrace", NULL);
+  soup_server_add_early_handler (self->server, NULL, pass_body, NULL, NULL);
   soup_server_add_handler (self->server, NULL, handle, self, NULL);
   listens = listen_at (self, where, &own);
   g_main_context_pop_thread_default (self->context);
@@ -325,7 +341,6 @@ dashboard_new (HrPipeline *pipeline, const char *where, const char *token, GErro
     g_propagate_error (error, g_steal_pointer (&own));
     return NULL;
   }
-  find_uri (self);
   self->thread = g_thread_try_new ("dashboard", serve, self, error);
   return self->thread != NULL ? g_steal_pointer (&self) : NULL;
 }
@@ -357,6 +372,7 @@ dashboard_free (Dashboard *self)
   g_clear_object (&self->server);
   g_main_loop_unref (self->loop);
   g_main_context_unref (self->context);
+  g_clear_pointer (&self->door, door_free);
   history_free (self->history);
   g_free (self->token);
   g_free (self->uri);
