@@ -4,9 +4,11 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Mapping
+from types import NoneType
 from typing import Any
 
 from ._core import Batch, Error, Pipeline, Tensor, __version__
@@ -34,6 +36,7 @@ class Step(dict[str, Any]):
     """
 
     batch: Batch | None = None
+    _run: object = None  # of its loader
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -64,10 +67,17 @@ def _refuse_workers() -> None:
 
 
 def _read_text(pipeline: str | os.PathLike[str]) -> str:
+    if not isinstance(pipeline, (str, os.PathLike)):
+        raise TypeError(f"a pipeline's text, or the path of a file with it, was expected, not {type(pipeline).__name__}")
     if isinstance(pipeline, os.PathLike) or (pipeline.endswith(".hr") and "!" not in pipeline):
         with open(pipeline, encoding="utf-8") as file:
             return file.read()
     return pipeline
+
+
+def _sets_epochs(text: str) -> bool:
+    """A pipeline's, in its canonical form; a value may have that word in it, quoted if it is a word of its own."""
+    return re.search(r"(?<!\S)epochs=", re.sub(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", "", text)) is not None
 
 
 class Loader:
@@ -137,11 +147,12 @@ class Loader:
     # ---- the pipeline ----
 
     def _make(self) -> Pipeline | ProcessPipeline:
+        self._run = object()
         pipeline = Pipeline(self._text, variables=self._variables)
         options = dict(self._options)
         if options["rank"] is None:
             options["rank"], options["world"] = _distributed() or (None, None)
-        if options["epochs"] is None and "epochs=" not in str(pipeline):
+        if options["epochs"] is None and not _sets_epochs(str(pipeline)):
             options["epochs"] = 0
         for name, value in options.items():
             if value is not None:
@@ -202,7 +213,9 @@ class Loader:
 
     def _give(self, batch: Batch) -> Step:
         self._last = batch
-        return _make_step(batch, self._to_array)
+        step = _make_step(batch, self._to_array)
+        step._run = self._run
+        return step
 
     # ---- iteration ----
 
@@ -268,6 +281,9 @@ class Loader:
             if at is None:
                 raise TypeError("state_dict(batch): a Step as this loader returned it was expected; moving a batch"
                                 " to a device makes another dict: keep the one it was made of")
+            if batch._run is not self._run:
+                raise ValueError("state_dict(batch): the batch is of another loader, or from before load_state_dict();"
+                                 " a loader tells the places of its own run")
         if at is None:
             return {"headrace": __version__, "checkpoint": self._state}
         return {"headrace": __version__, "checkpoint": self._pipeline.checkpoint(at)}
@@ -279,8 +295,8 @@ class Loader:
             what is made of each sample perhaps not.
         :raises headrace.Error: (at the next batch) the data or the stream is another; says what differs.
         """
-        if "checkpoint" not in state:
-            raise ValueError("load_state_dict: no \"checkpoint\" in it: not the state of a headrace.Loader")
+        if not isinstance(state, Mapping) or not isinstance(state.get("checkpoint", 0), (str, NoneType)):
+            raise ValueError("load_state_dict: no text \"checkpoint\" in it: not the state of a headrace.Loader")
         self._restart()
         self._state, self._force = state["checkpoint"], force
 

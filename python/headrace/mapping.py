@@ -5,6 +5,7 @@ import os
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, Union
 
 from ._core import Batch, Error, Pipeline, Tensor
@@ -19,6 +20,8 @@ def assign(functions: Functions, elements: list[str]) -> dict[str, Function]:
         if len(elements) > 1:
             raise ValueError(f"map=: there are several: {', '.join(elements)}; give a dict of their names to functions")
         functions = {elements[0] if elements else "appmap0": functions}
+    elif not isinstance(functions, (Mapping, NoneType)):
+        raise TypeError(f"map=: a function, or a dict of names to functions, was expected, not {type(functions).__name__}")
     named = dict(functions or {})
     for name in named:
         if name not in elements:

@@ -2,8 +2,10 @@
 """headrace.Loader and the extension behind it, with numpy: what is delivered, whose memory it is, and how it ends."""
 import copy
 import gc
+import json
 import logging
 import os
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -167,6 +169,18 @@ class Order(WithData):
         self.assertEqual(len(ids(load(self.data.pipeline(), limit=10))), 10)
         self.assertNotEqual(ids(load(self.data.pipeline())), ids(load(self.data.pipeline(), seed=4)))
 
+    def test_epochs_in_a_value(self):
+        """a path that has "epochs=" in it says nothing of epochs"""
+        record = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]}
+        for name in ("epochs=1", "a epochs=1", "it's epochs=1 x", 'a " epochs=1'):
+            with tempfile.TemporaryDirectory(prefix=name) as folder:
+                pathlib.Path(folder, "a.jsonl").write_text(f"{json.dumps(record)}\n" * 4)
+                value = json.dumps(folder + "/")
+                loader = load(f"filesrc location={value} ! jsonlparse ! batch size=2 ! appsink")
+                self.assertEqual([next(loader).batch.epoch for _ in range(6)], [0, 0, 1, 1, 2, 2])
+                loader = load(f"filesrc location={value} epochs=2 ! jsonlparse ! batch size=2 ! appsink")
+                self.assertEqual(sum(1 for _ in iter(lambda: next(loader, None), None)), 4)
+
     def test_ranks(self):
         """ranks share an epoch in equal steps"""
         both = [list(load(self.data.pipeline(), rank=rank, world=2)) for rank in range(2)]
@@ -230,6 +244,19 @@ class GoingOn(WithData):
         self.assertEqual(digests([next(again)]), digests([batches[2]]))
         with self.assertRaisesRegex(TypeError, "a Step"):
             loader.state_dict(dict(batches[1]))
+
+    def test_batch_of_another(self):
+        """a place is told behind a batch of one's own only"""
+        one, other = load(self.data.pipeline()), load(self.data.pipeline(size=5))
+        held = next(one)
+        state = one.state_dict()
+        self.assertEqual(one.state_dict(held), state)
+        with self.assertRaisesRegex(ValueError, "the batch is of another loader"):
+            one.state_dict(next(other))
+        one.load_state_dict(state)
+        next(one)
+        with self.assertRaisesRegex(ValueError, "or from before load_state_dict"):
+            one.state_dict(held)
 
     def test_other_world(self):
         """one rank's state goes on with two ranks"""
@@ -304,6 +331,18 @@ class Ends(WithData):
             load(self.data.pipeline(), properties={"nobody.workers": 2})
         with self.assertRaises(headrace.Error):
             next(load("fakesrc ! fakesink"))
+
+    def test_arguments(self):
+        """arguments of another kind are told what was expected"""
+        text = self.data.pipeline()
+        for wrong in (None, 5, b"fakesrc ! appsink"):
+            with self.assertRaisesRegex(TypeError, "a pipeline's text, or the path of a file"):
+                headrace.Loader(wrong)
+        with self.assertRaisesRegex(TypeError, "map=: a function, or a dict .* was expected, not int"):
+            headrace.Loader(text, map=3)
+        for wrong in (None, {}, {"checkpoint": 5}, []):
+            with self.assertRaisesRegex(ValueError, "not the state of a headrace.Loader"):
+                load(text).load_state_dict(wrong)
 
     def test_start_again(self):
         """a run that cannot start says the same each time that a batch is asked for"""
