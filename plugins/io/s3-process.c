@@ -9,25 +9,66 @@
 #include <unistd.h>
 
 #define TIMEOUT_SECONDS 60
+#define STDOUT_BYTES (64 * 1024)
 #define STDERR_BYTES 1000
+#define READ_BYTES 4096
 
 typedef struct {
   GSubprocess *process;
-  gboolean done;
+  GCancellable *cancellable;
+  guint n_open; /* its pipes, and the program itself */
   gboolean stopped;
   gboolean late;
-  GBytes *output;
-  GBytes *complaint;
+  gboolean large;
+  GString *output;
+  GString *complaint; /* the end of it */
+  gboolean cut;
 } Run;
 
 static void
-on_done (GObject *process, GAsyncResult *result, gpointer data)
+on_end (GObject *process, GAsyncResult *result, gpointer data)
+{
+  (void)g_subprocess_wait_finish (G_SUBPROCESS (process), result, NULL);
+  ((Run *)data)->n_open--;
+}
+
+static void
+on_output (GObject *stream, GAsyncResult *result, gpointer data)
 {
   Run *run = data;
+  g_autoptr (GBytes) bytes =
+      g_input_stream_read_bytes_finish (G_INPUT_STREAM (stream), result, NULL);
+  gsize size = bytes ? g_bytes_get_size (bytes) : 0;
 
-  (void)g_subprocess_communicate_finish (G_SUBPROCESS (process), result, &run->output,
-                                         &run->complaint, NULL);
-  run->done = TRUE;
+  if (size > 0)
+    g_string_append_len (run->output, g_bytes_get_data (bytes, NULL), (gssize)size);
+  run->large = run->output->len > STDOUT_BYTES;
+  if (size > 0 && !run->large)
+    g_input_stream_read_bytes_async (G_INPUT_STREAM (stream), READ_BYTES, G_PRIORITY_DEFAULT,
+                                     run->cancellable, on_output, run);
+  else
+    run->n_open--;
+}
+
+static void
+on_complaint (GObject *stream, GAsyncResult *result, gpointer data)
+{
+  Run *run = data;
+  g_autoptr (GBytes) bytes =
+      g_input_stream_read_bytes_finish (G_INPUT_STREAM (stream), result, NULL);
+  gsize size = bytes ? g_bytes_get_size (bytes) : 0;
+
+  if (size == 0) {
+    run->n_open--;
+    return;
+  }
+  g_string_append_len (run->complaint, g_bytes_get_data (bytes, NULL), (gssize)size);
+  if (run->complaint->len > STDERR_BYTES) {
+    g_string_erase (run->complaint, 0, (gssize)(run->complaint->len - STDERR_BYTES));
+    run->cut = TRUE;
+  }
+  g_input_stream_read_bytes_async (G_INPUT_STREAM (stream), READ_BYTES, G_PRIORITY_DEFAULT,
+                                   run->cancellable, on_complaint, run);
 }
 
 static gboolean
@@ -75,20 +116,24 @@ static void
 wait_for_end (Run *run, int wake_fd)
 {
   g_autoptr (GMainContext) context = g_main_context_new ();
-  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
 
   g_main_context_push_thread_default (context);
   if (wake_fd >= 0)
     add_source (context, g_unix_fd_source_new (wake_fd, G_IO_IN), G_SOURCE_FUNC (on_wake), run);
   add_source (context, g_timeout_source_new_seconds (TIMEOUT_SECONDS), on_timeout, run);
-  g_subprocess_communicate_async (run->process, NULL, cancellable, on_done, run);
-  while (!run->done && !run->stopped && !run->late)
+  run->n_open = 3;
+  g_input_stream_read_bytes_async (g_subprocess_get_stdout_pipe (run->process), READ_BYTES,
+                                   G_PRIORITY_DEFAULT, run->cancellable, on_output, run);
+  g_input_stream_read_bytes_async (g_subprocess_get_stderr_pipe (run->process), READ_BYTES,
+                                   G_PRIORITY_DEFAULT, run->cancellable, on_complaint, run);
+  g_subprocess_wait_async (run->process, run->cancellable, on_end, run);
+  while (run->n_open > 0 && !run->stopped && !run->late && !run->large)
     g_main_context_iteration (context, TRUE);
-  if (!run->done) {
+  if (run->n_open > 0) {
     kill_all (run->process);
     /* a child that went elsewhere may hold the pipes open: nothing is read any more */
-    g_cancellable_cancel (cancellable);
-    while (!run->done)
+    g_cancellable_cancel (run->cancellable);
+    while (run->n_open > 0)
       g_main_context_iteration (context, TRUE);
   }
   g_main_context_pop_thread_default (context);
@@ -98,29 +143,28 @@ wait_for_end (Run *run, int wake_fd)
 static char *
 get_complaint (const Run *run)
 {
-  gsize size = 0;
-  const char *bytes = run->complaint ? g_bytes_get_data (run->complaint, &size) : NULL;
-  gsize start = size > STDERR_BYTES ? size - STDERR_BYTES : 0;
-  g_autofree char *text = size > 0 ? g_utf8_make_valid (bytes + start, size - start) : NULL;
+  g_autofree char *text = g_utf8_make_valid (run->complaint->str, (gssize)run->complaint->len);
 
-  if (!text || !*g_strstrip (text))
+  if (!*g_strstrip (text))
     return g_strdup ("it says nothing");
   g_strdelimit (text, "\r\n\t", ' ');
-  return g_strdup_printf ("it says: %s%s", start > 0 ? "…" : "", text);
+  return g_strdup_printf ("it says: %s%s", run->cut ? "…" : "", text);
 }
 
 static gboolean
 judge (const Run *run, HrS3Keys *keys, GError **error)
 {
   g_autofree char *complaint = get_complaint (run);
-  gsize size = 0;
-  const char *text = run->output ? g_bytes_get_data (run->output, &size) : NULL;
 
   if (run->stopped)
     g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
   else if (run->late)
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                  "it has not ended within %d s; %s", TIMEOUT_SECONDS, complaint);
+  else if (run->large)
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+                 "it prints more than %d bytes, where one JSON object is expected; %s",
+                 STDOUT_BYTES, complaint);
   else if (!g_subprocess_get_if_exited (run->process))
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                  "it was killed by signal %d; %s", g_subprocess_get_term_sig (run->process),
@@ -129,7 +173,7 @@ judge (const Run *run, HrS3Keys *keys, GError **error)
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "exit status %d; %s",
                  g_subprocess_get_exit_status (run->process), complaint);
   else
-    return hr_s3_keys_parse (keys, text ? text : "", size, "SessionToken", 1, error);
+    return hr_s3_keys_parse (keys, run->output->str, run->output->len, "SessionToken", 1, error);
   return FALSE;
 }
 
@@ -159,11 +203,15 @@ hr_s3_process_fetch (const char *command, int wake_fd, HrS3Keys *keys, GError **
     return FALSE;
   }
   run.process = process;
+  run.cancellable = g_cancellable_new ();
+  run.output = g_string_new (NULL);
+  run.complaint = g_string_new (NULL);
   wait_for_end (&run, wake_fd);
   good = judge (&run, keys, error);
   if (!good)
     g_prefix_error (error, "credential_process %s: ", words[0]);
-  g_clear_pointer (&run.output, g_bytes_unref);
-  g_clear_pointer (&run.complaint, g_bytes_unref);
+  g_string_free (run.output, TRUE);
+  g_string_free (run.complaint, TRUE);
+  g_object_unref (run.cancellable);
   return good;
 }

@@ -205,6 +205,12 @@ test_process (void)
   fake_aws_check_fetch ("/nonexistent/program");
   fake_aws_set_config ("[default]\ncredential_process = sh -c 'unfinished\n");
   fake_aws_check_fetch ("credential_process: ");
+  /* without end: no more than its beginning is held in memory */
+  fake_aws_set_config ("[default]\ncredential_process = yes CANARY\n");
+  fake_aws_check_fetch ("credential_process yes: it prints more than 65536 bytes");
+  fake_aws_set_config ("[default]\ncredential_process = sh -c 'yes first | head -n 100000 >&2; "
+                       "echo last >&2; exit 7'\n");
+  fake_aws_check_fetch ("credential_process sh: exit status 7; it says: …");
   fake_aws_set_config ("[default]\ncredential_process = echo CANARY\n");
   fake_aws_check_fetch ("is no JSON object");
   fake_aws_set_config (
