@@ -82,7 +82,10 @@ hr_secrets_hide (const char *text, HrSecretsIn in)
         continue;
       g_string_append_len (shown, text, (gssize)length);
       text += length;
-      length = strcspn (text, value_ends);
+      length = g_str_has_prefix (text, "…") ? 0 : strcspn (text, value_ends);
+      /* "https://h/?token=1: HTTP 403" */
+      while (in != HR_SECRETS_IN_VALUE && length > 0 && strchr (":,.)", text[length - 1]) != NULL)
+        length--;
     }
     if (length > 0)
       add_hidden (shown, length, in);

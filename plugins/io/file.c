@@ -18,7 +18,9 @@ fail (const char *path, GError **error)
 {
   int code = errno, kind = HR_RESOURCE_ERROR_READ;
 
-  if (code == ENOENT || code == ENOTDIR || code == ELOOP || code == ENAMETOOLONG)
+  /* a socket, and a device that is not there, cannot be opened */
+  if (code == ENOENT || code == ENOTDIR || code == ELOOP || code == ENAMETOOLONG || code == ENXIO
+      || code == ENODEV)
     kind = HR_RESOURCE_ERROR_NOT_FOUND;
   else if (code == EACCES || code == EPERM)
     kind = HR_RESOURCE_ERROR_FORBIDDEN;

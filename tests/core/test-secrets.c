@@ -40,6 +40,8 @@ test_text (void)
          "bad \"https://…@h/?jwt=…\": token=b is no key");
   check (HR_SECRETS_IN_TEXT, "from <https://h/?key=a> to https://h/?pwd=b c?key=d",
          "from <https://h/?key=…> to https://h/?pwd=… c?key=d");
+  check (HR_SECRETS_IN_TEXT, "https://h/?key=a:b: HTTP 403", "https://h/?key=…: HTTP 403");
+  check (HR_SECRETS_IN_TEXT, "https://h/?key=…: HTTP 403", "https://h/?key=…: HTTP 403");
 }
 
 static void

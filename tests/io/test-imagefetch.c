@@ -5,6 +5,9 @@
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 #define CASE_16 HR_TEST_DATA "/cases/16-image-links"
 
@@ -519,6 +522,24 @@ refuse (const FakeRequest *request G_GNUC_UNUSED, FakeReply *reply, const char *
   fake_reply_error (reply, g_ascii_strtoull (parts[1], NULL, 10), parts[2]);
 }
 
+/* a socket cannot be opened, which costs the sample and not the run */
+static void
+check_socket (const char *element)
+{
+  g_autofree char *folder = g_dir_make_tmp ("hr-imagefetch-XXXXXX", NULL);
+  g_autofree char *root = g_strconcat (folder, "/", NULL);
+  g_autofree char *path = g_build_filename (folder, "s", NULL);
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+  g_strlcpy (address.sun_path, path, sizeof address.sun_path);
+  g_assert_cmpint (bind (fd, (struct sockaddr *)&address, sizeof address), ==, 0);
+  check_rejected (element, make_one (root, "s"), HR_DATA_ERROR_MEDIA_NOT_FOUND, path);
+  close (fd);
+  g_assert_cmpint (g_unlink (path), ==, 0);
+  g_assert_cmpint (g_rmdir (folder), ==, 0);
+}
+
 static void
 test_rejections (void)
 {
@@ -543,6 +564,7 @@ test_rejections (void)
   check_rejected (skip, make_one ("/", "tmp"), HR_DATA_ERROR_MEDIA_NOT_FOUND, "tmp");
   check_rejected (skip, make_one ("/dev/", "zero"), HR_DATA_ERROR_MEDIA_NOT_FOUND,
                   "no regular file");
+  check_socket (skip);
   check_rejected (skip, make_one ("/", data), HR_DATA_ERROR_IMAGE_TOO_LARGE, "1001 bytes");
   check_rejected (skip, make_one ("/", "data:;base64,@"), HR_DATA_ERROR_MEDIA_UNDECODABLE,
                   "no base64");

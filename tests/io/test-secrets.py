@@ -160,7 +160,7 @@ class Fixture:
         user = self.url.replace("http://", "http://me:CANARY@")
         for arguments, status, words in (
                 (["--print", text + "fakesink"], 0, "/link/gone?X-Amz-Algorithm=AWS4&X-Amz-Credential=…"),
-                (["-v", text + "fakesink"], 1, "X-Amz-Signature=… HTTP 403"),
+                (["-v", text + "fakesink"], 1, "X-Amz-Signature=…: HTTP 403"),
                 (["-v", "--stats=json", f"--dot={out}/dot", f"--record={out}/record", f"--checkpoint={out}/checkpoint",
                   f"filesrc location={self.folder}/plain ! jsonlparse ! imagefetch allow-links={link(user, 'x')} ! fakesink"],
                  0, "X-Amz-Signature=… !"),
