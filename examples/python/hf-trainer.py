@@ -14,3 +14,4 @@ args = TrainingArguments(output_dir=folder, max_steps=steps, save_steps=2, gradi
                          per_device_train_batch_size=2, logging_steps=1, use_cpu=True, report_to=[])
 trainer = Trainer(model=Bigram(), args=args, train_dataset=headrace.Loader(pipeline))
 trainer.train(resume_from_checkpoint=os.path.isdir(folder) and any(name.startswith("checkpoint-") for name in os.listdir(folder)))
+trainer.accelerator.end_training()  # leaves torch.distributed in order, all ranks together

@@ -15,6 +15,7 @@ typedef struct {
   FakeServer *server;
   guint number;
   int fd;
+  gboolean counted; /* in at_once */
   GThread *thread;
 } Connection;
 
@@ -127,6 +128,25 @@ request_clear (FakeRequest *request)
   g_free (request->head);
 }
 
+/* before the client has all of it, and may ask for more */
+static void
+uncount (Connection *connection)
+{
+  hr_mutex_lock (&connection->server->lock);
+  connection->server->at_once -= connection->counted;
+  connection->counted = FALSE;
+  hr_mutex_unlock (&connection->server->lock);
+}
+
+static gboolean
+send_plain (Connection *connection, const char *bytes, gsize size)
+{
+  if (!send_all (connection->fd, bytes, size - 1))
+    return FALSE;
+  uncount (connection);
+  return send_all (connection->fd, bytes + size - 1, 1);
+}
+
 static gboolean
 send_body (Connection *connection, const FakeReply *reply)
 {
@@ -138,7 +158,7 @@ send_body (Connection *connection, const FakeReply *reply)
     if (!send_all (connection->fd, start, strlen (start))
         || !send_all (connection->fd, reply->body, size) || !send_all (connection->fd, "\r\n", 2))
       return FALSE;
-  } else if (size > 0 && !send_all (connection->fd, reply->body, size)) {
+  } else if (size > 0 && !send_plain (connection, reply->body, size)) {
     return FALSE;
   }
   if (reply->end == FAKE_STALL)
@@ -203,13 +223,12 @@ serve (Connection *connection, const char *head)
   hr_mutex_lock (&server->lock);
   request.number = server->n_requests++;
   server->at_once++;
+  connection->counted = TRUE;
   server->most_at_once = MAX (server->most_at_once, server->at_once);
   server->answer (&request, &reply, server->data);
   hr_mutex_unlock (&server->lock);
   more = send_reply (connection, &reply, strcmp (request.method, "HEAD") == 0);
-  hr_mutex_lock (&server->lock);
-  server->at_once--;
-  hr_mutex_unlock (&server->lock);
+  uncount (connection);
   request_clear (&request);
   g_free (reply.headers);
   g_free (reply.body);
