@@ -58,9 +58,17 @@ wait_for_reader (State *state, HrOut *out, GError **error)
     if (!pipe_socket_wait (state->listening, POLLIN, out, error))
       return FALSE;
     state->fd = hr_shm_accept (state->listening, &stranger);
+    if (stranger != NULL
+        && !g_error_matches (stranger, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN)) {
+      g_propagate_error (error, g_steal_pointer (&stranger));
+      return FALSE;
+    }
     if (stranger != NULL)
       hr_element_warn (state->element, stranger);
   }
+  if (state->listening >= 0) /* others would wait there for nothing */
+    close (state->listening);
+  state->listening = -1;
   return TRUE;
 }
 

@@ -148,8 +148,9 @@ take_message (State *state, HrOut *out, GError **error)
   case HR_WIRE_GOT_END:
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_READ,
                  "the writer is gone, or was killed, behind %" G_GUINT64_FORMAT
-                 " buffers: it has not said that it was the end",
-                 state->n_received);
+                 " buffers: it has not said that it was the end%s",
+                 state->n_received,
+                 state->n_received == 0 ? "; or it has another reader already" : "");
     return HR_FLOW_ERROR;
   default:
     return HR_FLOW_ERROR;

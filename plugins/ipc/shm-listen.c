@@ -318,8 +318,13 @@ let_in (HrShmWriter *writer)
   g_autoptr (GError) error = NULL;
   int fd = hr_shm_accept (writer->listening, &error);
 
-  if (error != NULL)
+  if (g_error_matches (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN)) {
     hr_element_warn (writer->element, error);
+  } else if (error != NULL) {
+    close (writer->listening);
+    writer->listening = -1;
+    hr_element_end_run (writer->element, g_steal_pointer (&error));
+  }
   if (fd < 0)
     return;
   if (writer->greetings->len < MAX_GREETING) {

@@ -88,6 +88,11 @@ hr_shm_accept (int listening, GError **error)
   if (fd >= 0 && !hr_shm_check (fd, error)) {
     close (fd);
     fd = -1;
+  } else if (fd < 0 && errno != EINTR && errno != EAGAIN && errno != ECONNABORTED) {
+    /* it would come again at once, and for ever */
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
+                 "a reader cannot be let in: %s%s", g_strerror (errno),
+                 errno == EMFILE ? "; raise the limit (ulimit -n)" : "");
   }
   return fd;
 }

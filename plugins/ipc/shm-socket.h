@@ -7,8 +7,8 @@ G_BEGIN_DECLS
 
 /* -1 with the error: #HR_RESOURCE_ERROR */
 int hr_shm_listen (const char *name, GError **error);
-/* the next who has come; -1 without an error: nobody, or one who went again; with one: a stranger
- * was turned away */
+/* the next who has come; -1 without an error: nobody, or one who went again; with one:
+ * #HR_RESOURCE_ERROR_FORBIDDEN: a stranger was turned away; else nobody can be let in any more */
 int hr_shm_accept (int listening, GError **error);
 /* -1 without an error: nobody listens there yet */
 int hr_shm_connect (const char *name, GError **error);

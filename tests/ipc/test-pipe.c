@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "hr-harness.h"
@@ -182,6 +184,62 @@ test_address (void)
   lines = pull_all (reader, FALSE, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (lines->len, ==, 14);
+}
+
+/* who comes second is told, and does not wait */
+static void
+test_second_reader (void)
+{
+  g_autofree char *name = g_strdup_printf ("test-pipe-second-%d", (int)getpid ());
+  g_autoptr (HrPipeline) writer = launch ("fakesrc ! pipesink address=%s", name);
+  g_autoptr (HrPipeline) reader = launch ("pipesrc address=%s ! appsink", name);
+  g_autoptr (HrPipeline) second = NULL;
+  g_autoptr (HrBuffer) buffer = hr_pipeline_pull (reader, NULL);
+  g_autoptr (GError) error = NULL;
+
+  g_assert_nonnull (buffer);
+  second = launch ("pipesrc address=%s timeout=50ms ! appsink", name);
+  g_assert_null (hr_pipeline_pull (second, &error));
+  g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT);
+}
+
+/* no descriptor more, until the limit returned is set again */
+static struct rlimit
+close_the_door (void)
+{
+  struct rlimit before, now;
+  int next = dup (0);
+
+  g_assert_cmpint (next, >, 0);
+  close (next);
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  now = (struct rlimit){ (rlim_t)next, before.rlim_max };
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &now), ==, 0);
+  return before;
+}
+
+/* a writer that has no descriptor for its reader says so, and does not try for ever */
+static void
+test_no_descriptor (void)
+{
+  struct sockaddr_un address = { .sun_family = AF_UNIX };
+  g_autofree char *name = g_strdup_printf ("test-pipe-door-%d", (int)getpid ());
+  HrPipeline *writer = launch ("fakesrc ! pipesink address=%s", name);
+  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  gsize length =
+      (gsize)g_snprintf (address.sun_path + 1, sizeof address.sun_path - 1, "headrace/%s", name);
+  struct rlimit before;
+  g_autoptr (GError) error = NULL;
+
+  before = close_the_door ();
+  length += 1 + G_STRUCT_OFFSET (struct sockaddr_un, sun_path);
+  g_assert_cmpint (connect (fd, (const struct sockaddr *)&address, (socklen_t)length), ==, 0);
+  g_assert_false (hr_pipeline_wait (writer, &error));
+  g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT);
+  g_assert_nonnull (strstr (error->message, "a reader cannot be let in: Too many open files"));
+  g_object_unref (writer);
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  close (fd);
 }
 
 static void
@@ -545,6 +603,8 @@ main (int argc, char **argv)
   g_test_add_func ("/pipe/same", test_same);
   g_test_add_func ("/pipe/records", test_records);
   g_test_add_func ("/pipe/address", test_address);
+  g_test_add_func ("/pipe/second-reader", test_second_reader);
+  g_test_add_func ("/pipe/no-descriptor", test_no_descriptor);
   g_test_add_func ("/pipe/nobody", test_nobody);
   g_test_add_func ("/pipe/refused", test_refused);
   g_test_add_func ("/pipe/failure", test_failure);
