@@ -153,9 +153,9 @@ struct _HrRun {
   gboolean asking;                          /* for a step that pull() has not got yet */
   gint64 asked_at, got_at;
   gint64 n_samples, n_images;
-  HrPosition taken; /* behind the step that has come; epoch -1: not known */
-  HrPosition done;  /* … that the trainer is done with: with the lock */
-  gint64 n_done;    /* steps of the whole run up to there; -1: none */
+  HrPosition taken;         /* behind the step that has come; epoch -1: not known */
+  HrPosition done;          /* … that the trainer is done with: with the lock */
+  gint64 n_done;            /* steps of the whole run up to there; -1: none */
   HrForeign *foreign_taken; /* of what has come from another run, like taken … */
   HrForeign *foreign_done;  /* … and done: with the lock */
   GChecksum *checksum;
@@ -210,11 +210,11 @@ struct _HrPipeline {
   HrRequests *requests; /* from the beginning */
   JsonNode *resume;     /* the checkpoint it goes on from; NULL: none */
   gboolean resume_force;
-  gint64 first_step; /* steps that the run had before this one */
-  gint64 told_step;  /* of the last checkpoint that was posted; with the lock */
+  gint64 first_step;    /* steps that the run had before this one */
+  gint64 told_step;     /* of the last checkpoint that was posted; with the lock */
   gint64 foreign_steps; /* of the run of another process that this one goes on with; -1: unknown, or
                          * there is none. Atomic */
-  HrPipeline *inner; /* finds out lengths meanwhile; with the lock */
+  HrPipeline *inner;    /* finds out lengths meanwhile; with the lock */
   GPtrArray *scans; /* char *: JSON: what those that have ended did, for the stats; with the lock */
   gboolean measures; /* is such a one: all lines as they lie there, holes are delivered, too … */
   gboolean (*wants_object) (gpointer user, const HrObject *object); /* … of those objects */
