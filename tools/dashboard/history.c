@@ -2,6 +2,7 @@
  * are rings: what is older is dropped. */
 #include "history.h"
 #include "hr-json.h"
+#include "hr-sync.h"
 #include <string.h>
 
 #define MAX_ROWS 600 /* ten minutes */
@@ -19,7 +20,7 @@ typedef struct {
 } Note;
 
 struct _History {
-  GMutex lock;
+  HrMutex lock;
   GArray *rows;
   GQueue notes; /* Note, the newest last */
   guint64 n_notes;
@@ -38,7 +39,7 @@ history_new (void)
 {
   History *history = g_new0 (History, 1);
 
-  g_mutex_init (&history->lock);
+  hr_mutex_init (&history->lock);
   history->rows = g_array_new (FALSE, FALSE, sizeof (Row));
   g_queue_init (&history->notes);
   return history;
@@ -49,7 +50,7 @@ history_free (History *history)
 {
   g_array_unref (history->rows);
   g_queue_clear_full (&history->notes, (GDestroyNotify)note_free);
-  g_mutex_clear (&history->lock);
+  hr_mutex_clear (&history->lock);
   g_free (history);
 }
 
@@ -70,11 +71,11 @@ history_add (History *history, JsonObject *stats)
               .steps = json_object_get_int_member_with_default (stats, "steps", 0),
               .samples = json_object_get_int_member_with_default (stats, "samples", 0) };
 
-  g_mutex_lock (&history->lock);
+  hr_mutex_lock (&history->lock);
   if (history->rows->len == MAX_ROWS)
     g_array_remove_index (history->rows, 0);
   g_array_append_val (history->rows, row);
-  g_mutex_unlock (&history->lock);
+  hr_mutex_unlock (&history->lock);
 }
 
 void
@@ -85,18 +86,18 @@ history_note (History *history, const char *kind, const char *text)
   note->at = g_get_real_time ();
   note->kind = g_strdup (kind);
   note->text = g_utf8_make_valid (text, -1);
-  g_mutex_lock (&history->lock);
+  hr_mutex_lock (&history->lock);
   if (g_queue_get_length (&history->notes) == MAX_NOTES)
     note_free (g_queue_pop_head (&history->notes));
   g_queue_push_tail (&history->notes, note);
   history->n_notes++;
-  g_mutex_unlock (&history->lock);
+  hr_mutex_unlock (&history->lock);
 }
 
 void
 history_write (History *history, JsonBuilder *json)
 {
-  g_mutex_lock (&history->lock);
+  hr_mutex_lock (&history->lock);
   json_builder_set_member_name (json, "history");
   json_builder_begin_array (json);
   for (guint i = 0; i < history->rows->len; i++) {
@@ -126,5 +127,5 @@ history_write (History *history, JsonBuilder *json)
     json_builder_end_object (json);
   }
   json_builder_end_array (json);
-  g_mutex_unlock (&history->lock);
+  hr_mutex_unlock (&history->lock);
 }
