@@ -53,12 +53,16 @@ hr_pipeline_to_dot (HrPipeline *pipeline)
   }
   for (guint i = 0; i < pipeline->links->len; i++) {
     HrLink *link = pipeline->links->pdata[i];
+    guint most;
 
     if (link->to->index >= hr_pipeline_get_n_elements (pipeline))
       continue; /* the program's end of a sink */
     g_string_append_printf (text, "  e%u -> e%u", link->from->index, link->to->index);
-    if (link->max_count > 0)
-      g_string_append_printf (text, " [label=\"max %u\"]", link->max_count);
+    hr_mutex_lock (&link->lock);
+    most = link->max_count;
+    hr_mutex_unlock (&link->lock);
+    if (most > 0)
+      g_string_append_printf (text, " [label=\"max %u\"]", most);
     g_string_append (text, ";\n");
   }
   g_string_append (text, "}\n");
