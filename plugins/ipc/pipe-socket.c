@@ -1,18 +1,6 @@
-/* pipe-socket.c: what pipesink and pipesrc both do */
+/* pipe-socket.c: how pipesink and pipesrc wait */
 #include "pipe-socket.h"
-
-/* nobody who waits is deaf for longer: for who asks what it waits for */
-#define LOOK_MS 500
-
-gboolean
-pipe_socket_check (const char *address, gint64 fd, GError **error)
-{
-  if ((address != NULL) != (fd >= 0))
-    return TRUE;
-  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "set either address, a name, or fd, a connected socket");
-  return FALSE;
-}
+#include "shm-socket.h"
 
 gboolean
 pipe_socket_wait (int fd, short events, HrOut *out, GError **error)
@@ -26,6 +14,6 @@ pipe_socket_wait (int fd, short events, HrOut *out, GError **error)
       g_set_error_literal (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED, "stopped");
       return FALSE;
     }
-  } while (poll (fds, G_N_ELEMENTS (fds), LOOK_MS) <= 0);
+  } while (poll (fds, G_N_ELEMENTS (fds), HR_SHM_LOOK_MS) <= 0);
   return TRUE;
 }

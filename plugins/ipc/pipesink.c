@@ -30,7 +30,7 @@ pipesink_check (gconstpointer data, GError **error)
 {
   const PipeSink *self = data;
 
-  return pipe_socket_check (self->address, self->fd, error);
+  return hr_shm_check_ends (self->address, self->fd, error);
 }
 
 static gboolean

@@ -38,7 +38,7 @@ pipesrc_check (gconstpointer data, GError **error)
 {
   const PipeSrc *self = data;
 
-  return pipe_socket_check (self->address, self->fd, error);
+  return hr_shm_check_ends (self->address, self->fd, error);
 }
 
 static gboolean

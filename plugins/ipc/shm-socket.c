@@ -39,6 +39,16 @@ make_socket (GError **error)
   return fd;
 }
 
+gboolean
+hr_shm_check_ends (const char *address, gint64 fd, GError **error)
+{
+  if ((address != NULL) != (fd >= 0))
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "set either address, a name, or fd, a connected socket");
+  return FALSE;
+}
+
 int
 hr_shm_listen (const char *name, GError **error)
 {

@@ -5,6 +5,12 @@
 
 G_BEGIN_DECLS
 
+/* nobody who waits is deaf for longer: for who asks what it waits for */
+#define HR_SHM_LOOK_MS 500
+
+/* the two ways to say who is at the other end: one of them, and not both; @fd -1: not that one.
+ * #HR_PARSE_ERROR_CONFLICT */
+gboolean hr_shm_check_ends (const char *address, gint64 fd, GError **error);
 /* -1 with the error: #HR_RESOURCE_ERROR */
 int hr_shm_listen (const char *name, GError **error);
 /* the next who has come; -1 without an error: nobody, or one who went again; with one:

@@ -13,8 +13,6 @@
 /* the longest word of a reader: some ten thousand releases */
 #define MAX_WORD (1u << 20)
 #define MAX_CREDITS (1u << 20)
-/* nobody who waits is deaf for longer: for who asks what it waits for */
-#define LOOK_MS 500
 
 typedef enum { ABSENT, READY, LEFT, GONE } HrShmState;
 

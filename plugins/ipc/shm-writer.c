@@ -153,7 +153,7 @@ hr_shm_writer_wait (HrShmWriter *writer, guint index, HrOut *out, GError **error
       return TRUE;
     if (wait == WAIT_NEVER)
       return has_gone (writer, index, error);
-    poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
+    poll (fds, G_N_ELEMENTS (fds), HR_SHM_LOOK_MS);
     hr_out_answer (out);
   }
 }
@@ -177,7 +177,7 @@ await_reason (HrShmWriter *writer, guint index, HrOut *out, GError **error)
       return FALSE;
     if (known || out == NULL)
       return has_gone (writer, index, error);
-    poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
+    poll (fds, G_N_ELEMENTS (fds), HR_SHM_LOOK_MS);
   }
 }
 
@@ -198,7 +198,7 @@ send_all (HrShmWriter *writer, guint index, HrWireSending *sending, HrOut *out, 
       return FALSE;
     if (out == NULL && left <= 0)
       return stopped (error);
-    poll (fds, G_N_ELEMENTS (fds), out != NULL ? LOOK_MS : (int)left + 1);
+    poll (fds, G_N_ELEMENTS (fds), out != NULL ? HR_SHM_LOOK_MS : (int)left + 1);
     if (out != NULL)
       hr_out_answer (out);
   }
@@ -289,7 +289,7 @@ await_readers (HrShmWriter *writer, HrOut *out)
     hr_mutex_unlock (&writer->lock);
     if (all)
       break;
-    poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
+    poll (fds, G_N_ELEMENTS (fds), HR_SHM_LOOK_MS);
     if (out != NULL)
       hr_out_answer (out);
   }

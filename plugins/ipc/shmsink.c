@@ -1,6 +1,7 @@
 /* shmsink.c: buffers to other processes of this machine, which read them in place */
 #include <string.h>
 #include "hr-memfd.h"
+#include "shm-socket.h"
 #include "shm-writer.h"
 
 typedef enum { SHARE_SAME, SHARE_RANK } Share;
@@ -47,16 +48,14 @@ shmsink_check (gconstpointer data, GError **error)
 {
   const ShmSink *self = data;
 
-  if ((self->address != NULL) == (self->fd >= 0))
-    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                 "set either address, a name, or fd, a connected socket");
-  else if (self->fd >= 0 && self->readers > 1)
-    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                 "fd is one connection, for one reader, and readers=%" G_GUINT64_FORMAT
-                 "; use address",
-                 self->readers);
-  else
+  if (!hr_shm_check_ends (self->address, self->fd, error))
+    return FALSE;
+  if (self->fd < 0 || self->readers == 1)
     return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "fd is one connection, for one reader, and readers=%" G_GUINT64_FORMAT
+               "; use address",
+               self->readers);
   return FALSE;
 }
 

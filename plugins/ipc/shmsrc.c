@@ -18,9 +18,6 @@ typedef struct {
   gboolean failed;
 } State;
 
-/* nobody who waits is deaf for longer: for who asks what it waits for */
-#define LOOK_MS 500
-
 static const HrProp props[] = {
   HR_PROP_STRING (ShmSrc, address, NULL, "The name that shmsink has on this machine"),
   HR_PROP_INT (ShmSrc, fd, -1, G_MAXINT, -1,
@@ -42,11 +39,7 @@ shmsrc_check (gconstpointer data, GError **error)
 {
   const ShmSrc *self = data;
 
-  if ((self->address != NULL) != (self->fd >= 0))
-    return TRUE;
-  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-               "set either address, a name, or fd, a connected socket");
-  return FALSE;
+  return hr_shm_check_ends (self->address, self->fd, error);
 }
 
 static gboolean
@@ -138,7 +131,7 @@ shmsrc_create (gconstpointer data, gpointer shared, HrOut *out, GError **error)
       break;
     }
     fds[0].fd = hr_shm_reader_get_fd (state->reader, &fds[0].events);
-    poll (fds, G_N_ELEMENTS (fds), LOOK_MS);
+    poll (fds, G_N_ELEMENTS (fds), HR_SHM_LOOK_MS);
     if (fds[0].revents & POLLOUT)
       hr_shm_reader_flush (state->reader);
     hr_out_answer (out);

@@ -84,45 +84,40 @@ take (HrWireBytes *from, gsize size, const char *what)
   return bytes;
 }
 
+/* little-endian, of so many bytes */
+static guint64
+get_number (HrWireBytes *from, guint size)
+{
+  const guint8 *bytes = take (from, size, "a number");
+  guint64 value = 0;
+
+  if (bytes != NULL)
+    memcpy (&value, bytes, size);
+  return GUINT64_FROM_LE (value);
+}
+
 guint8
 hr_wire_get_u8 (HrWireBytes *from)
 {
-  const guint8 *bytes = take (from, 1, "a number");
-
-  return bytes != NULL ? *bytes : 0;
+  return (guint8)get_number (from, 1);
 }
 
 guint16
 hr_wire_get_u16 (HrWireBytes *from)
 {
-  const guint8 *bytes = take (from, 2, "a number");
-  guint16 value = 0;
-
-  if (bytes != NULL)
-    memcpy (&value, bytes, sizeof value);
-  return GUINT16_FROM_LE (value);
+  return (guint16)get_number (from, 2);
 }
 
 guint32
 hr_wire_get_u32 (HrWireBytes *from)
 {
-  const guint8 *bytes = take (from, 4, "a number");
-  guint32 value = 0;
-
-  if (bytes != NULL)
-    memcpy (&value, bytes, sizeof value);
-  return GUINT32_FROM_LE (value);
+  return (guint32)get_number (from, 4);
 }
 
 guint64
 hr_wire_get_u64 (HrWireBytes *from)
 {
-  const guint8 *bytes = take (from, 8, "a number");
-  guint64 value = 0;
-
-  if (bytes != NULL)
-    memcpy (&value, bytes, sizeof value);
-  return GUINT64_FROM_LE (value);
+  return get_number (from, 8);
 }
 
 gint64
