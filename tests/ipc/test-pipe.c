@@ -9,34 +9,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "hr-harness.h"
+#include "ipc-run.h"
 
 #define WRITER "fakesrc num-buffers=40 size=9KiB ! batch size=3 ! prefetchqueue"
-
-static HrPipeline *launch (const char *format, ...) G_GNUC_PRINTF (1, 2);
-
-static HrPipeline *
-launch (const char *format, ...)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = NULL;
-  HrPipeline *pipeline;
-  va_list args;
-
-  va_start (args, format);
-  text = g_strdup_vprintf (format, args);
-  va_end (args);
-  pipeline = hr_parse_launch (text, &error);
-  g_assert_no_error (error);
-  hr_pipeline_start (pipeline, &error);
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static void
-connect_pair (int fds[2])
-{
-  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-}
 
 static gpointer
 wait_for (gpointer pipeline)
@@ -100,16 +75,16 @@ check_same (const char *text, gboolean checkpoints, guint n)
   int fds[2];
 
   {
-    g_autoptr (HrPipeline) direct = launch ("%s ! appsink", text);
+    g_autoptr (HrPipeline) direct = ipc_start ("%s ! appsink", text);
 
     wanted = pull_all (direct, checkpoints, &error);
     g_assert_no_error (error);
     g_assert_cmpuint (wanted->len, ==, n);
   }
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) writer = launch ("%s ! pipesink fd=%d", text, fds[0]);
-    g_autoptr (HrPipeline) reader = launch ("pipesrc fd=%d ! appsink", fds[1]);
+    g_autoptr (HrPipeline) writer = ipc_start ("%s ! pipesink fd=%d", text, fds[0]);
+    g_autoptr (HrPipeline) reader = ipc_start ("pipesrc fd=%d ! appsink", fds[1]);
 
     got = pull_all (reader, checkpoints, &error);
     g_assert_no_error (error);
@@ -167,14 +142,14 @@ static void
 test_address (void)
 {
   g_autofree char *name = g_strdup_printf ("test-pipe-%d", (int)getpid ());
-  g_autoptr (HrPipeline) reader = launch ("pipesrc address=%s ! appsink", name);
+  g_autoptr (HrPipeline) reader = ipc_start ("pipesrc address=%s ! appsink", name);
   g_autoptr (HrPipeline) writer = NULL, other = NULL;
   g_autoptr (GError) error = NULL;
   g_autofree char *text = g_strdup_printf ("fakesrc ! pipesink address=%s", name);
   g_autoptr (GPtrArray) lines = NULL;
 
   g_usleep (50000);
-  writer = launch (WRITER " ! pipesink address=%s", name);
+  writer = ipc_start (WRITER " ! pipesink address=%s", name);
   other = hr_parse_launch (text, &error);
   g_assert_no_error (error);
   g_assert_false (hr_pipeline_start (other, &error));
@@ -191,14 +166,14 @@ static void
 test_second_reader (void)
 {
   g_autofree char *name = g_strdup_printf ("test-pipe-second-%d", (int)getpid ());
-  g_autoptr (HrPipeline) writer = launch ("fakesrc ! pipesink address=%s", name);
-  g_autoptr (HrPipeline) reader = launch ("pipesrc address=%s ! appsink", name);
+  g_autoptr (HrPipeline) writer = ipc_start ("fakesrc ! pipesink address=%s", name);
+  g_autoptr (HrPipeline) reader = ipc_start ("pipesrc address=%s ! appsink", name);
   g_autoptr (HrPipeline) second = NULL;
   g_autoptr (HrBuffer) buffer = hr_pipeline_pull (reader, NULL);
   g_autoptr (GError) error = NULL;
 
   g_assert_nonnull (buffer);
-  second = launch ("pipesrc address=%s timeout=50ms ! appsink", name);
+  second = ipc_start ("pipesrc address=%s timeout=50ms ! appsink", name);
   g_assert_null (hr_pipeline_pull (second, &error));
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT);
 }
@@ -224,7 +199,7 @@ test_no_descriptor (void)
 {
   struct sockaddr_un address = { .sun_family = AF_UNIX };
   g_autofree char *name = g_strdup_printf ("test-pipe-door-%d", (int)getpid ());
-  HrPipeline *writer = launch ("fakesrc ! pipesink address=%s", name);
+  HrPipeline *writer = ipc_start ("fakesrc ! pipesink address=%s", name);
   int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   gsize length =
       (gsize)g_snprintf (address.sun_path + 1, sizeof address.sun_path - 1, "headrace/%s", name);
@@ -245,7 +220,8 @@ test_no_descriptor (void)
 static void
 test_nobody (void)
 {
-  g_autoptr (HrPipeline) reader = launch ("pipesrc address=nobody-has-this timeout=50ms ! appsink");
+  g_autoptr (HrPipeline) reader =
+      ipc_start ("pipesrc address=nobody-has-this timeout=50ms ! appsink");
   g_autoptr (GError) error = NULL;
 
   g_assert_null (hr_pipeline_pull (reader, &error));
@@ -284,12 +260,12 @@ test_failure (void)
   g_autoptr (GPtrArray) lines = NULL;
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) writer = launch (
+    g_autoptr (HrPipeline) writer = ipc_start (
         "fakesrc num-buffers=40 ! identity error-after=20 ! batch size=4 ! pipesink fd=%d", fds[0]);
     GThread *owner = g_thread_new ("owner", wait_for, writer);
-    g_autoptr (HrPipeline) reader = launch ("pipesrc fd=%d ! appsink", fds[1]);
+    g_autoptr (HrPipeline) reader = ipc_start ("pipesrc fd=%d ! appsink", fds[1]);
 
     lines = pull_all (reader, FALSE, &error);
     g_assert_cmpuint (lines->len, <=, 5);
@@ -307,12 +283,12 @@ test_failure_no_skip (void)
   g_autoptr (GError) error = NULL;
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
     g_autoptr (HrPipeline) writer =
-        launch ("fakesrc num-buffers=9 ! identity error-after=2 ! pipesink fd=%d", fds[0]);
+        ipc_start ("fakesrc num-buffers=9 ! identity error-after=2 ! pipesink fd=%d", fds[0]);
     GThread *owner = g_thread_new ("owner", wait_for, writer);
-    g_autoptr (HrPipeline) reader = launch ("on-error=skip pipesrc fd=%d ! fakesink", fds[1]);
+    g_autoptr (HrPipeline) reader = ipc_start ("on-error=skip pipesrc fd=%d ! fakesink", fds[1]);
 
     g_assert_false (hr_pipeline_wait (reader, &error));
     g_assert_nonnull (error);
@@ -328,11 +304,11 @@ test_stopped (void)
   g_autoptr (GError) error = NULL;
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) writer = launch ("fakesrc ! batch size=4 ! pipesink fd=%d", fds[0]);
+    g_autoptr (HrPipeline) writer = ipc_start ("fakesrc ! batch size=4 ! pipesink fd=%d", fds[0]);
     GThread *owner = g_thread_new ("owner", wait_for, writer);
-    g_autoptr (HrPipeline) reader = launch ("pipesrc fd=%d ! appsink", fds[1]);
+    g_autoptr (HrPipeline) reader = ipc_start ("pipesrc fd=%d ! appsink", fds[1]);
     HrBuffer *buffer = hr_pipeline_pull (reader, &error);
 
     g_assert_no_error (error);
@@ -353,11 +329,11 @@ test_stop_waiting (void)
   g_autofree char *name = g_strdup_printf ("test-pipe-stop-%d", (int)getpid ());
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) full = launch ("fakesrc size=1MiB ! pipesink fd=%d", fds[0]);
-    g_autoptr (HrPipeline) lonely = launch ("fakesrc ! pipesink address=%s", name);
-    g_autoptr (HrPipeline) looking = launch ("pipesrc address=%s-nobody ! fakesink", name);
+    g_autoptr (HrPipeline) full = ipc_start ("fakesrc size=1MiB ! pipesink fd=%d", fds[0]);
+    g_autoptr (HrPipeline) lonely = ipc_start ("fakesrc ! pipesink address=%s", name);
+    g_autoptr (HrPipeline) looking = ipc_start ("pipesrc address=%s-nobody ! fakesink", name);
 
     g_usleep (20000);
     hr_pipeline_stop (full);
@@ -368,9 +344,9 @@ test_stop_waiting (void)
     g_assert_true (hr_pipeline_wait (looking, NULL));
   }
   close (fds[1]);
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) idle = launch ("pipesrc fd=%d ! fakesink", fds[0]);
+    g_autoptr (HrPipeline) idle = ipc_start ("pipesrc fd=%d ! fakesink", fds[0]);
 
     g_usleep (20000);
     hr_pipeline_stop (idle);
@@ -389,10 +365,10 @@ check_reader_gone (gsize after)
   g_autofree guint8 *bytes = g_malloc (after + 1);
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
     g_autoptr (HrPipeline) writer =
-        launch ("fakesrc size=300KiB ! batch size=4 ! pipesink fd=%d", fds[0]);
+        ipc_start ("fakesrc size=300KiB ! batch size=4 ! pipesink fd=%d", fds[0]);
 
     g_assert_cmpint (recv (fds[1], bytes, after, MSG_WAITALL), ==, after);
     close (fds[1]);
@@ -420,9 +396,9 @@ record (const char *text)
   gssize n;
   int fds[2];
 
-  connect_pair (fds);
+  ipc_pair (fds);
   {
-    g_autoptr (HrPipeline) writer = launch ("%s ! pipesink fd=%d", text, fds[0]);
+    g_autoptr (HrPipeline) writer = ipc_start ("%s ! pipesink fd=%d", text, fds[0]);
     GThread *owner = g_thread_new ("owner", wait_for, writer);
 
     while ((n = recv (fds[1], bytes, sizeof bytes, 0)) > 0)
@@ -441,11 +417,11 @@ play (const guint8 *bytes, gsize size, GError **error)
   g_autoptr (GPtrArray) lines = NULL;
   int fds[2], room = 1 << 20;
 
-  connect_pair (fds);
+  ipc_pair (fds);
   setsockopt (fds[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof room);
   g_assert_cmpint (send (fds[0], bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT), ==, size);
   close (fds[0]);
-  reader = launch ("pipesrc fd=%d max-bytes=64MiB ! appsink", fds[1]);
+  reader = ipc_start ("pipesrc fd=%d max-bytes=64MiB ! appsink", fds[1]);
   lines = pull_all (reader, FALSE, error);
   return lines->len;
 }
@@ -551,7 +527,7 @@ test_writer_killed (void)
     g_autofree char *text =
         g_strdup_printf ("fakesrc size=200KiB ! batch size=4 ! pipesink address=%s", name);
     GPid pid = spawn (text);
-    g_autoptr (HrPipeline) reader = launch ("pipesrc address=%s ! appsink", name);
+    g_autoptr (HrPipeline) reader = ipc_start ("pipesrc address=%s ! appsink", name);
     g_autoptr (GError) error = NULL;
     HrBuffer *buffer;
 
@@ -575,9 +551,9 @@ test_reader_killed (void)
     g_autofree char *name = g_strdup_printf ("test-pipe-reader-%d-%u", (int)getpid (), n);
     g_autofree char *text = g_strdup_printf ("pipesrc address=%s ! fakesink", name);
     g_autoptr (HrPipeline) writer =
-        launch ("fakesrc size=200KiB ! batch size=4 ! tee name=t t. ! pipesink address=%s t. ! "
-                "appsink",
-                name);
+        ipc_start ("fakesrc size=200KiB ! batch size=4 ! tee name=t t. ! pipesink address=%s t. ! "
+                   "appsink",
+                   name);
     GPid pid = spawn (text);
     g_autoptr (GError) error = NULL;
     HrBuffer *buffer;

@@ -6,23 +6,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "hr-harness.h"
+#include "ipc-run.h"
 #include "shm-words.h"
 #include "wire-stream.h"
-
-static HrPipeline *
-start (const char *text, int fd)
-{
-  g_autoptr (GString) whole = g_string_new (text);
-  g_autofree char *number = g_strdup_printf ("%d", fd);
-  g_autoptr (GError) error = NULL;
-  HrPipeline *pipeline;
-
-  g_string_replace (whole, "FD", number, 0);
-  pipeline = hr_parse_launch (whole->str, &error);
-  g_assert_no_error (error);
-  g_assert_true (hr_pipeline_start (pipeline, &error));
-  return pipeline;
-}
 
 static void
 expect_error (HrPipeline *pipeline, const char *pattern)
@@ -133,8 +119,8 @@ test_evil_writer (gconstpointer data)
   HrPipeline *reader;
   int fds[2];
 
-  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-  reader = start ("shmsrc fd=FD ! fakesink", fds[1]);
+  ipc_pair (fds);
+  reader = ipc_start ("shmsrc fd=%d ! fakesink", fds[1]);
   say_hello (fds[0]);
   for (guint i = 0; i < evil->n_pools; i++) {
     int memfd = evil->size > 0 ? new_memfd (evil->size, evil->seals) : -1;
@@ -175,8 +161,8 @@ test_words_of_a_writer (void)
     HrPipeline *reader;
     int fds[2];
 
-    g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-    reader = start ("shmsrc fd=FD ! fakesink", fds[1]);
+    ipc_pair (fds);
+    reader = ipc_start ("shmsrc fd=%d ! fakesink", fds[1]);
     g_assert_cmpint (write (fds[0], cases[i].bytes, cases[i].size), ==, cases[i].size);
     shutdown (fds[0], SHUT_WR);
     expect_error (reader, cases[i].pattern);
@@ -191,8 +177,8 @@ test_lost (void)
   HrPipeline *reader;
   int fds[2];
 
-  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-  reader = start ("shmsrc fd=FD ! fakesink", fds[1]);
+  ipc_pair (fds);
+  reader = ipc_start ("shmsrc fd=%d ! fakesink", fds[1]);
   say_hello (fds[0]);
   say (fds[0], hr_wire_write_end (3, NULL), -1);
   expect_error (reader, "*after 0 batches: it says that it has sent 3");
@@ -234,8 +220,8 @@ test_evil_reader (void)
     HrPipeline *writer;
     int fds[2];
 
-    g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-    writer = start ("fakesrc size=10000 ! shmsink fd=FD", fds[1]);
+    ipc_pair (fds);
+    writer = ipc_start ("fakesrc size=10000 ! shmsink fd=%d", fds[1]);
     say (fds[0], cases[i].first, -1);
     if (cases[i].second != NULL)
       say (fds[0], cases[i].second, -1);

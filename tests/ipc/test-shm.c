@@ -9,33 +9,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "hr-harness.h"
+#include "ipc-run.h"
 #include "random-buffer.h"
-
-static HrPipeline *start (const char *format, ...) G_GNUC_PRINTF (1, 2);
-
-static HrPipeline *
-start (const char *format, ...)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree char *text = NULL;
-  HrPipeline *pipeline;
-  va_list args;
-
-  va_start (args, format);
-  text = g_strdup_vprintf (format, args);
-  va_end (args);
-  pipeline = hr_parse_launch (text, &error);
-  g_assert_no_error (error);
-  hr_pipeline_start (pipeline, &error);
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static void
-make_pair (int fds[2])
-{
-  g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
-}
 
 static char *
 new_address (void)
@@ -43,6 +18,22 @@ new_address (void)
   static gint n;
 
   return g_strdup_printf ("test-%d-%d", (int)getpid (), g_atomic_int_add (&n, 1));
+}
+
+/* until its end */
+static void
+assert_warned (HrPipeline *pipeline, const char *words)
+{
+  HrMessage *message;
+  gboolean said = FALSE;
+
+  while ((message = hr_pipeline_pop_message (pipeline, -1)) != NULL) {
+    said =
+        said
+        || (message->type == HR_MESSAGE_WARNING && strstr (message->error->message, words) != NULL);
+    hr_message_unref (message);
+  }
+  g_assert_true (said);
 }
 
 /* it has ended without an error */
@@ -117,9 +108,9 @@ test_random (gconstpointer settings)
   HrBuffer *buffer;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("%s appsrc name=in ! shmsink fd=%d", (const char *)settings, fds[0]);
-  reader = start ("%s shmsrc fd=%d ! appsink", (const char *)settings, fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start ("%s appsrc name=in ! shmsink fd=%d", (const char *)settings, fds[0]);
+  reader = ipc_start ("%s shmsrc fd=%d ! appsink", (const char *)settings, fds[1]);
   thread = g_thread_new ("push", push_random, writer);
   for (guint32 seed = 0; seed < N_BUFFERS; seed++) {
     g_autoptr (HrBuffer) expected = random_buffer_new (seed);
@@ -158,7 +149,7 @@ get_sum (HrPipeline *pipeline)
 static char *
 sum_without (void)
 {
-  HrPipeline *pipeline = start ("checksum=true " CHAIN " ! fakesink");
+  HrPipeline *pipeline = ipc_start ("checksum=true " CHAIN " ! fakesink");
   char *sum;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
@@ -181,12 +172,12 @@ test_readers (gconstpointer data)
   guint n = GPOINTER_TO_UINT (data);
   g_autofree char *address = new_address (), *expected = sum_without ();
   HrPipeline *writer =
-      start ("checksum=true " CHAIN " ! shmsink address=%s readers=%u", address, n);
+      ipc_start ("checksum=true " CHAIN " ! shmsink address=%s readers=%u", address, n);
   g_autofree HrPipeline **readers = g_new (HrPipeline *, n);
   g_autofree char *sent = NULL;
 
   for (guint i = 0; i < n; i++)
-    readers[i] = start ("checksum=true shmsrc address=%s ! fakesink", address);
+    readers[i] = ipc_start ("checksum=true shmsrc address=%s ! fakesink", address);
   for (guint i = 0; i < n; i++) {
     g_autofree char *sum = NULL;
 
@@ -229,17 +220,15 @@ static void
 test_ranks (void)
 {
   g_autofree char *address = new_address ();
-  HrPipeline *writer = start ("%s ! shmsink address=%s readers=3 share=rank", CHAIN, address);
+  HrPipeline *writer = ipc_start ("%s ! shmsink address=%s readers=3 share=rank", CHAIN, address);
   Rank ranks[3];
   GThread *threads[3];
-  gboolean said = FALSE;
-  HrMessage *message;
 
   for (guint i = 0; i < 3; i++) {
     guint rank = 2 - i; /* they come in any order */
 
     ranks[rank] =
-        (Rank){ start ("shmsrc address=%s reader=%u ! appsink", address, rank), rank, 3, 0 };
+        (Rank){ ipc_start ("shmsrc address=%s reader=%u ! appsink", address, rank), rank, 3, 0 };
   }
   for (guint i = 0; i < 3; i++)
     threads[i] = g_thread_new ("rank", read_rank, &ranks[i]);
@@ -247,13 +236,7 @@ test_ranks (void)
     g_thread_join (threads[i]);
   for (guint i = 0; i < 3; i++)
     g_assert_cmpuint (ranks[i].n_steps, ==, 33); /* of 101 batches */
-  while ((message = hr_pipeline_pop_message (writer, -1)) != NULL) {
-    said = said
-           || (message->type == HR_MESSAGE_WARNING
-               && strstr (message->error->message, "the last 2 batches") != NULL);
-    hr_message_unref (message);
-  }
-  g_assert_true (said);
+  assert_warned (writer, "the last 2 batches");
   finish (writer);
   hr_harness_assert_no_leaks ();
 }
@@ -304,12 +287,12 @@ test_no_copy (void)
   guint n = 0;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("filesrc location=%s ! jsonlparse ! imagefetch allow-links=file ! "
-                  "imagedecode ! resize ! batch "
-                  "size=2 ! prefetchqueue ! shmsink fd=%d",
-                  lines, fds[0]);
-  reader = start ("shmsrc fd=%d ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start ("filesrc location=%s ! jsonlparse ! imagefetch allow-links=file ! "
+                      "imagedecode ! resize ! batch "
+                      "size=2 ! prefetchqueue ! shmsink fd=%d",
+                      lines, fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! appsink", fds[1]);
   while ((buffer = pull (reader)) != NULL) {
     n += hr_list_get_length (hr_buffer_get_list (buffer, "images"));
     n_bytes += hr_buffer_get_n_bytes (buffer);
@@ -340,9 +323,9 @@ test_held (void)
   HrBuffer *buffer;
   int fds[2];
 
-  make_pair (fds);
-  writer = start (CHAIN " ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d max-batches=1 ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start (CHAIN " ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d max-batches=1 ! appsink", fds[1]);
   while ((buffer = pull (reader)) != NULL) {
     if (buffer->number % 3 == 0) { /* the others' memory is written anew */
       g_ptr_array_add (held, buffer);
@@ -373,9 +356,9 @@ test_flat (void)
   guint most = 0, early = 0;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("fakesrc num-buffers=3000 size=10800 ! batch size=2 ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start ("fakesrc num-buffers=3000 size=10800 ! batch size=2 ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! appsink", fds[1]);
   while ((buffer = pull (reader)) != NULL) {
     guint n = count_fds ();
 
@@ -397,9 +380,9 @@ test_credits (void)
 {
   g_autofree char *address = new_address ();
   HrPipeline *writer =
-      start ("fakesrc num-buffers=500 ! batch size=1 ! shmsink address=%s readers=2", address);
-  HrPipeline *quick = start ("shmsrc address=%s max-batches=5 ! fakesink", address);
-  HrPipeline *slow = start ("shmsrc address=%s max-batches=2 ! appsink", address);
+      ipc_start ("fakesrc num-buffers=500 ! batch size=1 ! shmsink address=%s readers=2", address);
+  HrPipeline *quick = ipc_start ("shmsrc address=%s max-batches=5 ! fakesink", address);
+  HrPipeline *slow = ipc_start ("shmsrc address=%s max-batches=2 ! appsink", address);
   HrBuffer *buffer;
   gint64 n = 0;
 
@@ -458,9 +441,9 @@ test_skipped (void)
   gint64 n;
   int fds[2];
 
-  make_pair (fds);
-  writer = start (BAD " ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d ! fakesink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start (BAD " ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! fakesink", fds[1]);
   n = count_skipped (reader, &n_read);
   g_assert_cmpint (n, ==, count_skipped (writer, &n_written));
   g_assert_cmpint (n, >, 10);
@@ -479,14 +462,14 @@ test_skipped (void)
 static void
 test_checkpoint (void)
 {
-  HrPipeline *plain = start (ORDERED " ! appsink"), *writer, *reader;
+  HrPipeline *plain = ipc_start (ORDERED " ! appsink"), *writer, *reader;
   HrBuffer *buffer;
   guint n = 0;
   int fds[2];
 
-  make_pair (fds);
-  writer = start (ORDERED " ! prefetchqueue ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d ! identity ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start (ORDERED " ! prefetchqueue ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! identity ! appsink", fds[1]);
   while ((buffer = pull (reader)) != NULL) {
     g_autoptr (HrBuffer) own = pull (plain);
     g_autoptr (GError) error = NULL;
@@ -522,9 +505,9 @@ test_no_checkpoint (void)
   g_autoptr (GError) error = NULL;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("fakesrc num-buffers=2 ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start ("fakesrc num-buffers=2 ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! appsink", fds[1]);
   buffer = pull (reader);
   g_assert_null (hr_pipeline_get_checkpoint (reader, buffer, &error));
   g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
@@ -542,19 +525,21 @@ test_writer_fails (void)
   HrPipeline *writer, *reader;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("fakesrc num-buffers=100 ! fault seed=1 error-rate=0.05 kind=overlong ! shmsink "
-                  "fd=%d",
-                  fds[0]);
-  reader = start ("on-error=skip shmsrc fd=%d ! fakesink", fds[1]);
+  ipc_pair (fds);
+  writer =
+      ipc_start ("fakesrc num-buffers=100 ! fault seed=1 error-rate=0.05 kind=overlong ! shmsink "
+                 "fd=%d",
+                 fds[0]);
+  reader = ipc_start ("on-error=skip shmsrc fd=%d ! fakesink", fds[1]);
   expect_error (writer, HR_DATA_ERROR, HR_DATA_ERROR_OVERLONG, "fault \"fault0\": *");
   expect_error (reader, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
                 "shmsrc \"shmsrc0\": *the writer has failed*");
-  make_pair (fds);
-  writer = start ("fakesrc num-buffers=100 ! fault seed=1 error-rate=0.05 kind=overlong ! shmsink "
-                  "fd=%d",
-                  fds[0]);
-  reader = start ("shmsrc fd=%d ! fakesink", fds[1]);
+  ipc_pair (fds);
+  writer =
+      ipc_start ("fakesrc num-buffers=100 ! fault seed=1 error-rate=0.05 kind=overlong ! shmsink "
+                 "fd=%d",
+                 fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! fakesink", fds[1]);
   expect_error (writer, HR_DATA_ERROR, HR_DATA_ERROR_OVERLONG, "fault \"fault0\": *");
   expect_error (reader, HR_DATA_ERROR, HR_DATA_ERROR_OVERLONG,
                 "shmsrc \"shmsrc0\": the writer (process *), after * batches: it has failed: fault "
@@ -567,9 +552,9 @@ test_writer_is_stopped (void)
   HrPipeline *writer, *reader;
   int fds[2];
 
-  make_pair (fds);
-  writer = start ("fakesrc num-buffers=100000 ! shmsink fd=%d", fds[0]);
-  reader = start ("shmsrc fd=%d ! appsink", fds[1]);
+  ipc_pair (fds);
+  writer = ipc_start ("fakesrc num-buffers=100000 ! shmsink fd=%d", fds[0]);
+  reader = ipc_start ("shmsrc fd=%d ! appsink", fds[1]);
   hr_buffer_unref (pull (reader));
   hr_pipeline_stop (writer);
   finish (writer);
@@ -583,22 +568,14 @@ test_reader_leaves (void)
 {
   HrPipeline *writer, *reader, *other;
   g_autofree char *address = new_address ();
-  HrMessage *message;
-  gboolean said = FALSE;
 
-  writer = start ("fakesrc num-buffers=100000 ! shmsink address=%s readers=2", address);
-  reader = start ("shmsrc address=%s ! appsink", address);
-  other = start ("shmsrc address=%s ! fakesink", address);
+  writer = ipc_start ("fakesrc num-buffers=100000 ! shmsink address=%s readers=2", address);
+  reader = ipc_start ("shmsrc address=%s ! appsink", address);
+  other = ipc_start ("shmsrc address=%s ! fakesink", address);
   hr_buffer_unref (pull (reader));
   hr_pipeline_stop (reader);
   finish (reader);
-  while ((message = hr_pipeline_pop_message (writer, -1)) != NULL) {
-    said = said
-           || (message->type == HR_MESSAGE_WARNING
-               && strstr (message->error->message, "takes no more after") != NULL);
-    hr_message_unref (message);
-  }
-  g_assert_true (said);
+  assert_warned (writer, "takes no more after");
   finish (writer);
   expect_error (other, HR_CORE_ERROR, HR_CORE_ERROR_FAILED, "*it was stopped before its end*");
 }
@@ -627,7 +604,7 @@ test_stop_waiting (void)
     GThread *thread;
 
     g_string_replace (text, "%s", address, 0);
-    pipeline = start ("%s", text->str);
+    pipeline = ipc_start ("%s", text->str);
     thread = g_thread_new ("stop", stop_soon, pipeline);
     g_assert_true (hr_pipeline_wait (pipeline, NULL));
     g_thread_join (thread);
@@ -636,8 +613,8 @@ test_stop_waiting (void)
   /* a reader that has stopped reading */
   {
     g_autofree char *address = new_address ();
-    HrPipeline *writer = start ("fakesrc ! shmsink address=%s", address),
-               *reader = start ("shmsrc address=%s ! appsink", address);
+    HrPipeline *writer = ipc_start ("fakesrc ! shmsink address=%s", address),
+               *reader = ipc_start ("shmsrc address=%s ! appsink", address);
     GThread *thread;
 
     hr_buffer_unref (pull (reader));
@@ -656,10 +633,10 @@ static void
 test_nothing (void)
 {
   g_autofree char *address = new_address ();
-  HrPipeline *writer = start ("fakesrc num-buffers=0 ! shmsink address=%s", address), *reader;
+  HrPipeline *writer = ipc_start ("fakesrc num-buffers=0 ! shmsink address=%s", address), *reader;
   GThread *thread = g_thread_new ("wait", wait_for, writer);
 
-  reader = start ("shmsrc address=%s ! appsink", address);
+  reader = ipc_start ("shmsrc address=%s ! appsink", address);
   g_assert_null (pull (reader));
   finish (reader);
   g_thread_join (thread);
@@ -669,17 +646,17 @@ static void
 test_turned_away (void)
 {
   g_autofree char *address = new_address ();
-  HrPipeline *writer = start ("fakesrc num-buffers=1000 ! shmsink address=%s", address),
-             *reader = start ("shmsrc address=%s ! appsink", address), *other;
+  HrPipeline *writer = ipc_start ("fakesrc num-buffers=1000 ! shmsink address=%s", address),
+             *reader = ipc_start ("shmsrc address=%s ! appsink", address), *other;
 
   hr_buffer_unref (pull (reader));
-  other = start ("shmsrc address=%s ! fakesink", address);
+  other = ipc_start ("shmsrc address=%s ! fakesink", address);
   expect_error (other, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN,
                 "*all its 1 readers are there already");
-  other = start ("shmsrc address=%s reader=0 ! fakesink", address);
+  other = ipc_start ("shmsrc address=%s reader=0 ! fakesink", address);
   expect_error (other, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN,
                 "*that one is there already");
-  other = start ("shmsrc address=%s reader=7 ! fakesink", address);
+  other = ipc_start ("shmsrc address=%s reader=7 ! fakesink", address);
   expect_error (other, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FORBIDDEN,
                 "*there is no reader 7: it has readers=1*");
   hr_pipeline_stop (reader);
@@ -706,13 +683,13 @@ test_settings (void)
     g_assert_true (g_pattern_match_simple (cases[i].pattern, error->message));
     g_clear_error (&error);
   }
-  reader = start ("shmsrc fd=%d ! fakesink", null);
+  reader = ipc_start ("shmsrc fd=%d ! fakesink", null);
   expect_error (reader, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
                 "*is no connected unix socket*");
-  reader = start ("shmsrc address=%s timeout=10ms ! fakesink", address);
+  reader = ipc_start ("shmsrc address=%s timeout=10ms ! fakesink", address);
   expect_error (reader, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT,
                 "*nobody has had that name on this machine; start the pipeline with *");
-  pipeline = start ("fakesrc ! shmsink address=%s", address);
+  pipeline = ipc_start ("fakesrc ! shmsink address=%s", address);
   {
     g_autofree char *text = g_strdup_printf ("fakesrc ! shmsink address=%s", address);
     g_autoptr (HrPipeline) second = hr_parse_launch (text, NULL);
@@ -745,7 +722,7 @@ test_no_descriptor (void)
 {
   struct sockaddr_un address = { .sun_family = AF_UNIX };
   g_autofree char *name = new_address ();
-  HrPipeline *writer = start ("appsrc ! shmsink address=%s", name);
+  HrPipeline *writer = ipc_start ("appsrc ! shmsink address=%s", name);
   int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   gsize length =
       (gsize)g_snprintf (address.sun_path + 1, sizeof address.sun_path - 1, "headrace/%s", name);
