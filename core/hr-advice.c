@@ -102,16 +102,6 @@ append_prediction (GString *text, const HrModel *model, const HrChange *change)
                             next_name (model, change->next));
 }
 
-static void
-add_number (JsonBuilder *json, const char *key, gboolean known, gdouble value)
-{
-  json_builder_set_member_name (json, key);
-  if (known)
-    json_builder_add_double_value (json, value);
-  else
-    json_builder_add_null_value (json);
-}
-
 JsonNode *
 hr_advice_to_json (const HrModel *model, const HrChange *change)
 {
@@ -130,9 +120,10 @@ hr_advice_to_json (const HrModel *model, const HrChange *change)
   hr_json_add_string (json, "text", text->str);
   hr_json_add_string (json, "element", part_name (model, change->part));
   hr_json_add_string (json, "property", changes ? properties[change->kind] : NULL);
-  add_number (json, "value", changes && change->kind != HR_CHANGE_NOT_SERIAL, change->value);
-  add_number (json, "predicted_wait_ratio", known, change->wait_ratio);
-  add_number (json, "predicted_speedup", known && !isnan (change->speedup), change->speedup);
+  hr_json_add_double (json, "value",
+                      changes && change->kind != HR_CHANGE_NOT_SERIAL ? change->value : NAN);
+  hr_json_add_double (json, "predicted_wait_ratio", known ? change->wait_ratio : NAN);
+  hr_json_add_double (json, "predicted_speedup", known ? change->speedup : NAN);
   hr_json_add_string (json, "next", known ? next_name (model, change->next) : NULL);
   json_builder_end_object (json);
   return json_builder_get_root (json);

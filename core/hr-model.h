@@ -18,7 +18,6 @@ typedef enum {
  * @busy: seconds of work a step, of all workers together; of requests: that they were in flight,
  *   summed over all of them; of bandwidth and transfers: that any was under way
  * @cpu: seconds of processors a step
- * @copies: bytes copied a step
  * @items: buffers or requests a step
  * @width: how many go on at once: workers, concurrency; 1 of bandwidth and transfers
  * @grows: a property can make it wider
@@ -26,7 +25,7 @@ typedef enum {
 typedef struct {
   const char *name;
   HrModelKind kind;
-  gdouble busy, cpu, copies, items;
+  gdouble busy, cpu, items;
   guint width;
   gboolean grows;
 } HrModelPart;

@@ -3,6 +3,7 @@
 #include "hr-packer.h"
 #include "hr-pipeline-private.h"
 #include "hr-verdict.h"
+#include <math.h>
 #include <string.h>
 #include <sys/resource.h>
 
@@ -10,16 +11,6 @@ static double
 seconds (gint64 nanoseconds)
 {
   return nanoseconds / 1e9;
-}
-
-static void
-add_or_null (JsonBuilder *builder, const char *name, gboolean known, double value)
-{
-  json_builder_set_member_name (builder, name);
-  if (known)
-    json_builder_add_double_value (builder, value);
-  else
-    json_builder_add_null_value (builder);
 }
 
 /* ---- an element ---- */
@@ -243,13 +234,13 @@ add_times (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
 
   hr_pipeline_get_transfers (pipeline, &copied, &waited);
   /* the device stood still while the program went on: that lies in its own time */
-  add_or_null (builder, "wait_ratio", trains,
-               trains ? (double)(wait + MIN (waited, train)) / (wait + train) : 0);
+  hr_json_add_double (builder, "wait_ratio",
+                      trains ? (double)(wait + MIN (waited, train)) / (wait + train) : NAN);
   hr_json_add_double (builder, "prepare_s", seconds (wait));
   hr_json_add_double (builder, "transfer_s", seconds (copied));
   hr_json_add_double (builder, "transfer_wait_s", seconds (waited));
   hr_json_add_double (builder, "train_s", seconds (train));
-  add_or_null (builder, "cold_start_s", cold >= 0, seconds (cold));
+  hr_json_add_double (builder, "cold_start_s", cold >= 0 ? seconds (cold) : NAN);
   hr_json_add_double (builder, "wall_s",
                       pipeline->started_at > 0 ? seconds (end - pipeline->started_at) : 0);
 }
@@ -272,8 +263,8 @@ add_rates (JsonBuilder *builder, HrPipeline *pipeline, const HrRun *run)
   gint64 images = run != NULL ? hr_counter_get (&run->n_images) : 0;
 
   hr_json_add_double (builder, "cpu_s", cpu);
-  add_or_null (builder, "images_per_s", images > 0 && wall > 0, images / MAX (wall, 1e-9));
-  add_or_null (builder, "cpu_ms_per_image", images > 0, cpu * 1000 / MAX (images, 1));
+  hr_json_add_double (builder, "images_per_s", images > 0 && wall > 0 ? images / wall : NAN);
+  hr_json_add_double (builder, "cpu_ms_per_image", images > 0 ? cpu * 1000 / images : NAN);
   hr_json_add_int (builder, "peak_rss_bytes", peak_rss ());
 }
 

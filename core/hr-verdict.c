@@ -2,8 +2,6 @@
 #include "hr-verdict.h"
 #include "hr-advice.h"
 #include "hr-topology.h"
-#include <math.h>
-#include <string.h>
 
 /* a copy is no slower than this, or it is not what took the time */
 #define COPY_SECONDS_PER_BYTE 1e-9
@@ -114,19 +112,18 @@ hr_verdict_begin (HrPipeline *pipeline)
 
 /* ---- the model ---- */
 
+/* its transfers wait longer for their first byte than they read */
 static gboolean
-flies (const HrRun *run)
+is_late (const HrRun *run)
 {
-  return run->def->submit != NULL && hr_counter_get (&run->n_transfers) > 0;
+  return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time);
 }
 
 static HrModelKind
 kind_of_part (const HrRun *run)
 {
-  if (flies (run))
-    return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time)
-               ? HR_MODEL_LATENCY
-               : HR_MODEL_BANDWIDTH;
+  if (run->def->submit != NULL && hr_counter_get (&run->n_transfers) > 0)
+    return is_late (run) ? HR_MODEL_LATENCY : HR_MODEL_BANDWIDTH;
   return HR_MODEL_WORK;
 }
 
@@ -139,7 +136,6 @@ fill_part (HrModelPart *part, const HrRun *run, const Sum *sum, gdouble steps)
   part->kind = kind_of_part (run);
   part->busy = (gdouble)sum->worked / 1e9 / steps;
   part->cpu = (gdouble)sum->cpu / 1e9 / steps;
-  part->copies = (gdouble)sum->copied / steps;
   part->items = (gdouble)sum->items / steps;
   part->width = hr_run_get_n_workers (run);
   part->grows = def->parallel == HR_PARALLEL_YES || def->each != NULL;
@@ -228,7 +224,6 @@ make_model (HrPipeline *pipeline, HrModel *model)
     sum.worked -= base->sums[i].worked;
     sum.cpu -= base->sums[i].cpu;
     sum.items -= base->sums[i].items;
-    sum.copied -= base->sums[i].copied;
     sum.flown -= base->sums[i].flown;
     sum.n_transfers -= base->sums[i].n_transfers;
     sum.moved -= base->sums[i].moved;
@@ -269,9 +264,7 @@ kind_of (const HrRun *run, const Sum *sum)
   if (run->def->take != NULL) /* the program computes */
     return "cpu";
   if (run->def->network || run->def->submit != NULL)
-    return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time)
-               ? "network-latency"
-               : "network-bandwidth";
+    return is_late (run) ? "network-latency" : "network-bandwidth";
   if ((gdouble)sum->copied * COPY_SECONDS_PER_BYTE * 1e9 >= (gdouble)sum->worked && sum->copied > 0)
     return "copy";
   return "cpu";

@@ -6,10 +6,10 @@
 
 /* decode is the slowest, then resize; all of it on 8 processors */
 static HrModelPart parts[] = {
-  { "fetch", HR_MODEL_LATENCY, 1.6, 0.01, 0, 8, 64, TRUE },
-  { "decode", HR_MODEL_WORK, 0.4, 0.4, 0, 8, 2, TRUE },
-  { "resize", HR_MODEL_WORK, 0.12, 0.12, 0, 8, 1, TRUE },
-  { "batch", HR_MODEL_WORK, 0.01, 0.01, 0, 8, 1, FALSE },
+  { "fetch", HR_MODEL_LATENCY, 1.6, 0.01, 8, 64, TRUE },
+  { "decode", HR_MODEL_WORK, 0.4, 0.4, 8, 2, TRUE },
+  { "resize", HR_MODEL_WORK, 0.12, 0.12, 8, 1, TRUE },
+  { "batch", HR_MODEL_WORK, 0.01, 0.01, 8, 1, FALSE },
 };
 
 static HrModel
@@ -112,7 +112,7 @@ test_workers (void)
 static void
 test_kinds (void)
 {
-  HrModelPart one[] = { { "x", HR_MODEL_WORK, 0.4, 0.01, 0, 8, 1, FALSE } };
+  HrModelPart one[] = { { "x", HR_MODEL_WORK, 0.4, 0.01, 8, 1, FALSE } };
   HrModel model = make (0.1, 0.3);
   HrChange change;
 
@@ -125,7 +125,7 @@ test_kinds (void)
   g_assert_cmpint (advise (&model).kind, ==, HR_CHANGE_BYTES);
   one[0].kind = HR_MODEL_TRANSFER;
   g_assert_cmpint (advise (&model).kind, ==, HR_CHANGE_BYTES);
-  one[0] = (HrModelPart){ "x", HR_MODEL_LATENCY, 3.2, 0, 0, 16, 8, TRUE };
+  one[0] = (HrModelPart){ "x", HR_MODEL_LATENCY, 3.2, 0, 16, 8, TRUE };
   change = advise (&model);
   g_assert_cmpint (change.kind, ==, HR_CHANGE_CONCURRENCY);
   g_assert_cmpuint (change.value, ==, 40);
@@ -136,7 +136,7 @@ test_kinds (void)
   one[0].busy = 40;
   model.wait = 39.9;
   g_assert_cmpuint (advise (&model).value, ==, 8);
-  one[0] = (HrModelPart){ "x", HR_MODEL_WORK, 0.8, 0.8, 0, 8, 8, TRUE };
+  one[0] = (HrModelPart){ "x", HR_MODEL_WORK, 0.8, 0.8, 8, 8, TRUE };
   model = make (0.1, 0.3);
   model.parts = one;
   model.n_parts = 1;

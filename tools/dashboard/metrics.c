@@ -60,13 +60,7 @@ static const struct {
 static gdouble
 number (JsonObject *object, const char *key)
 {
-  JsonNode *node = json_object_get_member (object, key);
-
-  if (node == NULL || !JSON_NODE_HOLDS_VALUE (node)
-      || (json_node_get_value_type (node) != G_TYPE_INT64
-          && json_node_get_value_type (node) != G_TYPE_DOUBLE))
-    return NAN;
-  return json_node_get_double (node);
+  return json_object_get_double_member_with_default (object, key, NAN);
 }
 
 static void

@@ -21,9 +21,7 @@ enum { COMPUTES, STANDS, INPUT, ROOM, PROCESSOR, N_PHASES };
 static gdouble
 number (JsonObject *object, const char *key)
 {
-  JsonNode *node = json_object_get_member (object, key);
-
-  return node != NULL && JSON_NODE_HOLDS_VALUE (node) ? json_node_get_double (node) : 0;
+  return json_object_get_double_member_with_default (object, key, 0);
 }
 
 /* returns their sum */
