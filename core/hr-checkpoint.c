@@ -421,6 +421,10 @@ hr_pipeline_get_checkpoint (HrPipeline *pipeline, HrBuffer *buffer, GError **err
     refuse (error, "the pipeline has not been started");
     return NULL;
   }
+  if (pipeline->headspace != NULL) {
+    refuse (error, "with headspace= steps are replayed, and stand nowhere in the order");
+    return NULL;
+  }
   foreign = buffer == NULL            ? hr_foreign_find_done (pipeline, &steps)
             : buffer->foreign != NULL ? hr_foreign_ref (buffer->foreign)
                                       : NULL;

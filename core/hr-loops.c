@@ -1,6 +1,7 @@
 /* hr-loops.c: what the threads of an element do, by its kind */
 #include "hr-async.h"
 #include "hr-choice.h"
+#include "hr-headspace.h"
 #include "hr-tell.h"
 #include <poll.h>
 #include <string.h>
@@ -227,10 +228,27 @@ take_one (HrWorker *worker, HrBuffer *buffer, gint64 step)
 
   if (!within || ((buffer->flags & HR_BUFFER_HOLE) && !run->def->relays))
     hr_buffer_unref (buffer);
-  else
+  else {
+    bytes = hr_headspace_keep (run, buffer, bytes);
     within = hr_work_consume (worker, buffer);
+  }
   if (bytes > 0)
     hr_sink_deliver (run, step, bytes);
+  return within;
+}
+
+/* FALSE: the sink could not take it */
+static gboolean
+replay (HrWorker *worker)
+{
+  HrBuffer *buffer;
+  gboolean late, within = TRUE;
+
+  while (within && (buffer = hr_headspace_next (worker->run, 0, &late)) != NULL) {
+    within = hr_work_consume (worker, buffer);
+    if (within)
+      hr_headspace_done (worker->run, hr_now ());
+  }
   return within;
 }
 
@@ -241,12 +259,12 @@ sink_loop (HrWorker *worker)
   HrLink *link = input (worker, 0);
   HrBuffer *items[HR_MAX_RUN];
   gint64 ticket, begin, mark = hr_now ();
-  gboolean within = TRUE;
+  gboolean within = TRUE, one = run->gated || run->pipeline->headspace != NULL;
   guint max = 1, n;
 
-  for (;;) {
+  while (!hr_headspace_is_full (run)) {
     hr_sink_ask (run);
-    n = hr_link_pop (link, 0, run->gated ? 1 : max, items, &ticket, NULL);
+    n = hr_link_pop (link, 0, one ? 1 : max, items, &ticket, NULL);
     if (n == 0)
       break;
     begin = hr_now ();
@@ -269,9 +287,10 @@ sink_loop (HrWorker *worker)
     if (!within)
       break;
     hr_sink_done (run, mark);
+    hr_headspace_done (run, mark);
     max = adapt (max, mark - begin, n);
   }
-  if (within)
+  if (within && replay (worker))
     hr_work_finish (worker);
   hr_sink_leave (run);
 }

@@ -35,6 +35,7 @@ typedef struct {
   gint scan;                /* HrScan */
   gint balance;             /* HrBalanceBy */
   gboolean requests;
+  gint64 headspace; /* steps; 0: none, -1: as many as fit */
   gboolean checksum;
 } HrSettings;
 
@@ -168,6 +169,7 @@ struct _HrRun {
 
 typedef struct _HrSerial HrSerial;
 typedef struct _HrVerdictBase HrVerdictBase; /* hr-verdict.c */
+typedef struct _HrHeadspace HrHeadspace;     /* hr-headspace.c */
 
 struct _HrPipeline {
   GObject parent_instance;
@@ -197,6 +199,7 @@ struct _HrPipeline {
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
   HrVerdictBase *verdict_base; /* what was counted up to the first step; atomic */
+  HrHeadspace *headspace;      /* NULL: none is wanted */
   char *final_stats;           /* once all threads have left */
   gboolean wound_up;
   HrMutex live;     /* live changes, one at a time */

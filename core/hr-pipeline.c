@@ -1,5 +1,5 @@
 /* hr-pipeline.c: the pipeline object: its settings and its graph */
-#include "hr-pipeline-private.h"
+#include "hr-headspace.h"
 #include "hr-value.h"
 
 /* of HrScan, in its order */
@@ -71,6 +71,11 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_BOOL (HrSettings, requests, FALSE,
                 "Deliver nothing but what hr_pipeline_request() asks for, in the order in which it "
                 "is asked for"),
+  HR_PROP_INT (HrSettings, headspace, -1, G_MAXINT32, 0,
+               "Keep the first so many steps, then stop what makes them and give them to the "
+               "trainer again: how fast is it if data costs nothing? -1: 32, and of them those "
+               "that fit; 0: no",
+               .unit = "steps"),
   HR_PROP_BOOL (HrSettings, checksum, FALSE,
                 "Compute one sha256 over all that is delivered; costs about 4 ms a MB"),
   HR_PROP_END,
@@ -138,6 +143,7 @@ finalize (GObject *object)
   hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
   g_clear_pointer (&pipeline->verdict_base, g_free);
+  g_clear_pointer (&pipeline->headspace, hr_headspace_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
   g_ptr_array_unref (pipeline->scans);
   hr_requests_free (pipeline->requests);

@@ -1,4 +1,5 @@
 /* hr-program.c: what the program that holds a pipeline gives it, takes from it and asks it for */
+#include "hr-headspace.h"
 #include "hr-tell.h"
 
 /* nanoseconds */
@@ -13,6 +14,7 @@ pull_from_link (HrRun *run, gint64 until)
   gint64 ticket;
 
   for (;;) {
+    guint64 held;
     gint64 now;
 
     if (!run->asking)
@@ -26,7 +28,10 @@ pull_from_link (HrRun *run, gint64 until)
     now = hr_now ();
     hr_sink_take (run, &buffer, 1, now);
     /* the program may keep it as long as it likes, and ask another sink first: not counted */
-    hr_sink_deliver (run, run->step - 1, hr_sink_hold (buffer));
+    held = hr_sink_hold (buffer);
+    if (hr_sink_delivers (run, buffer))
+      held = hr_headspace_keep (run, buffer, held);
+    hr_sink_deliver (run, run->step - 1, held);
     hr_link_settle (link, 1);
     if (!hr_tell_taken (run, buffer)) {
       hr_buffer_unref (buffer);
@@ -36,6 +41,30 @@ pull_from_link (HrRun *run, gint64 until)
       return buffer;
     hr_buffer_unref (buffer); /* its place has been counted; the program wants samples */
   }
+}
+
+/* what the program did since the last pull is its step */
+static void
+trainer_is_back (HrRun *run)
+{
+  gint64 now = hr_now ();
+
+  if (!hr_headspace_replays (run->pipeline))
+    hr_sink_done (run, now);
+  hr_headspace_done (run, now);
+}
+
+/* the same; behind the end of what is kept, that again */
+static HrBuffer *
+pull_next (HrRun *run, gint64 until)
+{
+  HrBuffer *buffer = NULL;
+
+  if (!hr_headspace_is_full (run) && !hr_headspace_replays (run->pipeline))
+    buffer = pull_from_link (run, until);
+  if (buffer == NULL && (hr_headspace_is_full (run) || !run->asking))
+    buffer = hr_headspace_next (run, until, &run->asking);
+  return buffer;
 }
 
 /* @timeout: -1: none */
@@ -58,10 +87,9 @@ pull (HrPipeline *pipeline, gint64 timeout, gboolean *timed_out, GError **error)
   run = pipeline->pull_sink->run;
   if (!pipeline->wound_up) {
     if (run->step > 0 && !run->asking)
-      hr_sink_done (run, hr_now ()); /* what the program did since the last one is its step */
-    buffer = pipeline->serial_run != NULL
-                 ? hr_serial_pull (pipeline->serial_run)
-                 : pull_from_link (run, timeout < 0 ? 0 : hr_now () + timeout);
+      trainer_is_back (run);
+    buffer = pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run)
+                                          : pull_next (run, timeout < 0 ? 0 : hr_now () + timeout);
     *timed_out = run->asking;
   }
   if (buffer == NULL && !*timed_out) {

@@ -1,5 +1,6 @@
 /* hr-states.c: a pipeline is started, stopped, waited for, and wound up */
 #include "hr-handout.h"
+#include "hr-headspace.h"
 #include "hr-log.h"
 #include "hr-pipeline-private.h"
 #include "hr-tell.h"
@@ -119,6 +120,7 @@ hr_pipeline_thread_left (HrPipeline *pipeline)
     pipeline->state = HR_STATE_DONE;
     hr_pipeline_post_locked (pipeline, HR_MESSAGE_DONE, NULL, NULL, NULL);
   }
+  hr_cond_broadcast (&pipeline->changed);
   hr_mutex_unlock (&pipeline->lock);
 }
 
@@ -165,6 +167,7 @@ wind_up (HrPipeline *pipeline)
   hr_mutex_lock (&pipeline->live); /* somebody may just be reading an element's own numbers */
   pipeline->final_stats = stats;
   stop_elements (pipeline);
+  hr_headspace_let_go (pipeline);
   hr_mutex_unlock (&pipeline->live);
   hr_mutex_lock (&pipeline->lock);
   pipeline->wound_up = TRUE;
@@ -181,7 +184,8 @@ start_elements (HrPipeline *pipeline, GError **error)
   if (!hr_pipeline_check (pipeline, &culprit, error))
     return FALSE;
   hr_handout_add (pipeline);
-  if (!hr_topology_apply (pipeline, error) || !hr_tell_start (pipeline, error))
+  if (!hr_topology_apply (pipeline, error) || !hr_headspace_start (pipeline, error)
+      || !hr_tell_start (pipeline, error))
     return FALSE;
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */

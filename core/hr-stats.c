@@ -1,4 +1,5 @@
 /* hr-stats.c: the numbers of a run as one JSON object; docs/stats.md has the keys */
+#include "hr-headspace.h"
 #include "hr-json.h"
 #include "hr-packer.h"
 #include "hr-pipeline-private.h"
@@ -387,6 +388,7 @@ make_stats (HrPipeline *pipeline)
   add_balance (builder, pipeline);
   add_bottleneck (builder, pipeline);
   add_advice (builder, pipeline);
+  hr_headspace_add_stats (pipeline, builder);
   add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);
@@ -395,7 +397,7 @@ make_stats (HrPipeline *pipeline)
   json_builder_end_array (builder);
   json_builder_end_object (builder);
   root = json_builder_get_root (builder);
-  return hr_json_write (root, FALSE);
+  return hr_headspace_keep_stats (pipeline, hr_json_write (root, FALSE));
 }
 
 /**

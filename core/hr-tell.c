@@ -1,6 +1,7 @@
 /* hr-tell.c */
 #include "hr-tell.h"
 #include "hr-dead-letter.h"
+#include "hr-headspace.h"
 #include "hr-packer.h"
 #include "hr-value.h"
 
@@ -332,8 +333,8 @@ hr_tell_rest (HrPipeline *pipeline)
   GHashTableIter each;
   gpointer letter;
 
-  if (ends_inside_blocks (pipeline))
-    return;
+  if (ends_inside_blocks (pipeline) || hr_headspace_replays (pipeline))
+    return; /* the others were not wanted */
   for (guint i = 0; i < pipeline->elements->len; i++)
     tell_left_out (((HrElement *)pipeline->elements->pdata[i])->run);
   hr_mutex_lock (&tell->lock);

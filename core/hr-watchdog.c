@@ -6,6 +6,7 @@
  * one that may look. If at the end of the time that has not changed either, all is told, once; and
  * once more when it moves again. */
 #include "hr-watchdog.h"
+#include "hr-headspace.h"
 #include "hr-log.h"
 
 struct _HrWatchdog {
@@ -336,7 +337,8 @@ hr_watchdog_look (HrWatchdog *watchdog)
   gint64 timeout = pipeline->settings.stall_timeout, now = hr_now ();
   guint64 moved = sum_moved (pipeline);
 
-  if (timeout == 0 || g_atomic_int_get (&pipeline->stopping))
+  if (timeout == 0 || g_atomic_int_get (&pipeline->stopping)
+      || hr_headspace_replays (pipeline)) /* all that is left is the trainer */
     return;
   if (moved != watchdog->moved) {
     watchdog->moved = moved;

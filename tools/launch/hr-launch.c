@@ -27,6 +27,7 @@ static struct {
   LaunchProgress progress;
   char *dot;
   char *dashboard, *record, *flamegraph;
+  char *headspace;
   gboolean serial;
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
@@ -112,6 +113,10 @@ static GOptionEntry entries[] = {
   { "flamegraph", 0, 0, G_OPTION_ARG_FILENAME, &options.flamegraph,
     "At the end, write where all threads' time went: FILE.svg a picture, else folded stacks",
     "FILE" },
+  { "headspace", 0, 0, G_OPTION_ARG_STRING, &options.headspace,
+    "After N steps (32, and of them those that fit into half of the memory) give the trainer the "
+    "same ones again, at no cost: how fast could it be?",
+    "N" },
   { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
     "End after N samples, of all ranks together", "N" },
   { "steps", 0, 0, G_OPTION_ARG_STRING, &options.steps, "End after N steps", "N" },
@@ -179,6 +184,8 @@ complete_options (int argc, char **argv)
       argv[i] = "--resume=exact";
     else if (strcmp (argv[i], "--dashboard") == 0)
       argv[i] = "--dashboard=";
+    else if (strcmp (argv[i], "--headspace") == 0)
+      argv[i] = "--headspace=-1";
   }
 }
 
@@ -233,6 +240,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "dead-letter", options.dead_letter },
     { "stall-timeout", options.stall_timeout },
     { "on-stall", options.on_stall },
+    { "headspace", options.headspace },
     { "checksum", options.checksum ? "true" : NULL },
   };
 
@@ -516,6 +524,10 @@ main (int argc, char **argv)
   if (options.checkpoint == NULL
       && (options.resume != LAUNCH_RESUME_NO || options.checkpoint_every != NULL))
     return usage_error ("--resume and --checkpoint-every need --checkpoint FILE");
+  if (options.checkpoint != NULL && options.headspace != NULL)
+    return usage_error (
+        "--headspace gives steps again, which stand nowhere in the order: there are "
+        "no checkpoints; leave --checkpoint out");
   if ((options.checkpoint != NULL && *options.checkpoint == '\0')
       || (options.dead_letter != NULL && *options.dead_letter == '\0'))
     return usage_error ("--checkpoint and --dead-letter need the name of a file, not an empty one");

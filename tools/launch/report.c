@@ -287,6 +287,23 @@ append_verdict (GString *text, JsonObject *stats)
                           advice != NULL ? ": " : "", advice != NULL ? advice : "");
 }
 
+static void
+append_headspace (GString *text, JsonObject *stats)
+{
+  JsonObject *headspace = object_of (stats, "headspace");
+  const char *words = headspace != NULL ? string (headspace, "text") : NULL;
+
+  if (headspace == NULL)
+    return;
+  g_string_append_printf (text,
+                          "headspace: %s; %" G_GINT64_FORMAT " steps again, of %" //
+                          G_GINT64_FORMAT " that hold ",
+                          words != NULL ? words : "too few steps to tell",
+                          whole (headspace, "steps"), whole (headspace, "cached_steps"));
+  append_bytes (text, number (headspace, "cached_bytes"));
+  g_string_append_c (text, '\n');
+}
+
 /* the last line: what happened, and what is missing */
 static void
 append_end (GString *text, JsonObject *stats, const LaunchEnd *end)
@@ -330,6 +347,7 @@ launch_summary (JsonObject *stats, const LaunchEnd *end)
   if (string (stats, "sha256") != NULL)
     g_string_append_printf (text, "sha256 %s\n", string (stats, "sha256"));
   append_verdict (text, stats);
+  append_headspace (text, stats);
   append_end (text, stats, end);
   return g_string_free (text, FALSE);
 }
