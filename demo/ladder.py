@@ -2,9 +2,10 @@
 """Climbs the ladder: runs its pipelines against an S3 server that is 30 ms away, and checks what they
 claim.
 
-usage: tests/s3/server --root build/demo/s3 -- demo/ladder.py [--build build] [--delay 15]
+usage: pipelines/ladder [--build build] [--delay 15]
 
-Writes build/demo/ladder.json. Exit status 1 if a bar is missed: serial waits at least 70 % of its
+Writes build/demo/ladder.json, of each rung what `hr-launch --record` keeps (build/demo/ladder/), and hr-report's page of them,
+build/demo/ladder.html. Exit status 1 if a bar is missed: serial waits at least 70 % of its
 time, concurrent less, prefetched at most 5 % over at least 20 steps; all deliver the same bytes; the
 proxy between us and the server has seen as many requests in flight as claimed; and with the trainer in a
 process of its own, every byte of a batch is copied twice on its way by pipe, and none by shared memory.
@@ -13,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +27,8 @@ RUNGS = [("serial", ["pipelines/1-serial.hr"]), ("concurrent", ["pipelines/2-con
 # a wait ratio that changes by less has not moved: so much it does from run to run
 NOISE = 0.02
 MIB = 1 << 20
+OUT = pathlib.Path("build/demo")
+RECORDS = OUT / "ladder"
 
 
 def cpu_seconds(pid):
@@ -47,12 +51,22 @@ class Proxy:
         return json.loads(self.process.communicate(timeout=30)[0])
 
 
-def launch(options, pipelines, endpoint, *more, last=()):
+def record_of(pipelines, pipeline):
+    """where its record goes: two processes of one run share a folder"""
+    name = pathlib.Path(pipeline).stem
+    return RECORDS / f"{name}.jsonl" if len(pipelines) == 1 else RECORDS / pathlib.Path(pipelines[0]).stem / f"{name}.jsonl"
+
+
+def launch(options, pipelines, endpoint, *more, last=(), record=False):
     """Runs them at the same time; the statistics of each. `last`: options of the trainer's alone."""
     processes = []
     for pipeline in pipelines:
         command = [options.build / "tools/hr-launch", "-f", pipeline, "--stats=json", "-D", f"ADDRESS=ladder-{os.getpid()}",
                    *more, *(last if pipeline == pipelines[-1] else ["--progress=none"])]
+        if record:
+            path = record_of(pipelines, pipeline)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            command.append(f"--record={path}")
         processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True,
                                           env={**os.environ, "AWS_ENDPOINT_URL": endpoint}))
     outputs = [process.communicate()[0] for process in processes]
@@ -84,10 +98,10 @@ def together(runs):
 def climb(options, rung, pipelines):
     server = int(os.environ["HR_S3_SERVER_PID"])
     print(f"\n{rung}: " + " & ".join(f"hr-launch -f {pipeline}" for pipeline in pipelines), flush=True)
-    proxy = Proxy(options.build, options.delay, f"build/demo/{rung.replace(' ', '-')}-requests.jsonl")
+    proxy = Proxy(options.build, options.delay, OUT / f"{rung.replace(' ', '-')}-requests.jsonl")
     before = cpu_seconds(server)
     try:
-        stats = together(launch(options, pipelines, proxy.endpoint))
+        stats = together(launch(options, pipelines, proxy.endpoint, record=True))
     finally:
         seen = proxy.finish()
     stats["server_cpu_s"] = cpu_seconds(server) - before
@@ -181,12 +195,24 @@ def judge(results):
     return all(good for good, _ in verdicts)
 
 
+def draw(options, results):
+    """the page of all rungs, from their records"""
+    digests = {s["sha256"] for s in results}
+    serial, path = results[0], OUT / "ladder.html"
+    note = (f"{serial['samples']} conversations with {serial['images']} photographs from an S3 server {options.delay:g} ms away each way;"
+            f" {os.cpu_count()} processors. Rungs 3b and 4 are two processes each: waiting is the trainer's, cost what both take. "
+            + (f"All rungs delivered the same bytes: sha256 {digests.pop()}." if len(digests) == 1 else "The rungs did not deliver the same bytes."))
+    subprocess.run([options.build / "tools/hr-report", "-o", path, "--title", "The ladder", "--note", note, RECORDS], check=True)
+    return path
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path("build"))
     parser.add_argument("--delay", type=float, default=15.0)
     options = parser.parse_args()
     print(f"an S3 server on loopback, {options.delay:g} ms away each way; {os.cpu_count()} processors")
+    shutil.rmtree(RECORDS, ignore_errors=True)
     results = [climb(options, *rung) for rung in RUNGS]
     print("\nthe same once more, for a sha256 of all batches", flush=True)
     for (_, pipelines), stats in zip(RUNGS, results):
@@ -194,16 +220,17 @@ def main():
     table(results)
     table_of_transport(results)
     good = judge(results)
-    with open("build/demo/ladder.json", "w", encoding="utf-8") as out:
+    with open(OUT / "ladder.json", "w", encoding="utf-8") as out:
         json.dump([{"rung": rung, "pipelines": pipelines, "wait_ratio": s["wait_ratio"],
                     "images_per_s": s["images_per_s"], "cpu_ms_per_image": s["cpu_ms_per_image"],
                     "cpu_ms_per_batch": s["cpu_ms_per_batch"], "copied_bytes_per_batch": s["copied_per_batch"],
                     "batch_bytes": s["batch_bytes"], "peak_rss_bytes": s["peaks"], "sha256": s["sha256"],
                     "bottleneck": s["bottleneck"]} for (rung, pipelines), s in zip(RUNGS, results)], out, indent=1)
         out.write("\n")
-    with open("build/demo/ladder-full.json", "w", encoding="utf-8") as out:
+    with open(OUT / "ladder-full.json", "w", encoding="utf-8") as out:
         json.dump(results, out, indent=1)
-    print("\nwritten: build/demo/ladder.json, the proxy's log of requests: build/demo/*-requests.jsonl")
+    print(f"\nwritten: {OUT}/ladder.json, the proxy's log of requests: {OUT}/*-requests.jsonl")
+    print(f"the ladder as a picture: {draw(options, results)} (each rung's step, its waiting, its cost, and both over time)")
     return 0 if good else 1
 
 

@@ -7,23 +7,19 @@ usage: test-browser.py HR_LAUNCH SOURCE_ROOT [PICTURES]
 import importlib.util
 import pathlib
 import re
-import shutil
 import signal
 import sys
 import time
-import unittest
 
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-PICTURES = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
+import chromium  # noqa: E402 # pylint: disable=wrong-import-position
 
-from selenium import webdriver  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.by import By  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402 # pylint: disable=wrong-import-position
 
-CHROMIUM = shutil.which("chromium")
 DEADLINE = 120
 
 
@@ -38,28 +34,19 @@ def load_run():
 Run, TOKEN = load_run()
 
 
-def browser():
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1200,1250",
-                     "--force-prefers-reduced-motion"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+class Page(chromium.Case):
+    pictures = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else None
 
-
-@unittest.skipUnless(CHROMIUM and shutil.which("chromedriver"), "no chromium and chromedriver")
-class Page(unittest.TestCase):
     def setUp(self):
         self.runs = []
-        self.driver = browser()
+        super().setUp()
 
     def tearDown(self):
-        complaints = [entry["message"] for entry in self.driver.get_log("browser") if "net::ERR" not in entry["message"]]
-        self.driver.quit()
-        for run in self.runs:
-            run.end()
-        self.assertEqual(complaints, [])
+        try:
+            super().tearDown()
+        finally:
+            for run in self.runs:
+                run.end()
 
     def open(self, *args, **kwargs):
         run = Run(*args, **kwargs)
@@ -81,11 +68,6 @@ class Page(unittest.TestCase):
     def samples(self):
         shown = self.driver.find_elements(By.ID, "fact-samples")
         return int(re.sub(r"\D", "", shown[0].text) or 0) if shown else 0
-
-    def picture(self, name):
-        if PICTURES:
-            PICTURES.mkdir(parents=True, exist_ok=True)
-            self.driver.save_screenshot(str(PICTURES / name))
 
     def test_moves(self):
         """numbers, boxes, plots and the table move; errors come with their place; nothing is loaded from elsewhere"""
@@ -142,40 +124,49 @@ class Page(unittest.TestCase):
         self.until(lambda: self.samples() > 0, "samples after a reload")
 
     def test_accessible(self):
-        """all can be reached by keys, has a name, and enough contrast in both themes"""
-        self.open("fakesrc ! tee name=t ! identity ! fakesink  t. ! trainsim step-time=10ms")
+        """by axe-core's rules, in both themes and with all kinds of words in it; boxes, bars and lines can be told from what is behind them"""
+        self.open("fakesrc ! fault error-rate=0.05 seed=3 on-error=skip ! tee name=t ! identity ! fakesink  t. ! batch ! trainsim step-time=10ms")
         self.until(lambda: self.samples() > 0, "samples")
-        names = self.driver.execute_script("""
-          return [...document.querySelectorAll('section,[role],svg[id],button')].map(e =>
-            [e.tagName, e.getAttribute('aria-label') || (e.getAttribute('aria-labelledby') || '').split(' ').filter(Boolean)
-              .map(i => document.getElementById(i).textContent).join(' ') || e.textContent.trim()])""")
-        self.assertTrue(names and all(name for _, name in names), names)
-        focused = []
-        for _ in range(8):
-            self.driver.switch_to.active_element.send_keys(Keys.TAB)
-            focused.append(self.driver.switch_to.active_element.get_attribute("id")
-                           or self.driver.switch_to.active_element.get_attribute("class"))
-        for wanted in ("theme", "graph", "scroll"):
-            self.assertIn(wanted, focused)
-        for _ in range(2):
-            for selector in ("#verdict", ".hint", "thead th", "#status", "#theme"):
-                self.assertGreaterEqual(self.driver.execute_script(CONTRAST, selector), 4.5, selector)
+        self.until(lambda: self.driver.find_elements(By.CSS_SELECTOR, "#notes li"), "notes")
+        self.until(lambda: (self.driver.find_element(By.CSS_SELECTOR, "#wait path").get_attribute("d") or "").count("L") > 2, "a plot")
+        for theme in ("light", "dark"):
+            self.assertEqual(self.driver.execute_script("return document.documentElement.dataset.theme"), theme)
+            self.check_accessible()
+            for selector in ("#verdict", ".hint", "thead th", "#status", "#theme", "#notes b"):
+                self.assertGreaterEqual(self.contrast(selector), 4.5, (theme, selector))
+            self.assertGreaterEqual(self.contrast("svg text", "fill"), 4.5, theme)
+            for selector, of in (("svg .plot", "stroke"), ("svg .edge", "stroke"), ("svg .queue", "fill"), ("svg .work", "stroke"),
+                                 ("svg .box", "stroke"), ("svg .room", "stroke")):
+                self.assertGreaterEqual(self.contrast(selector, of), 3, (theme, selector))
             self.driver.find_element(By.ID, "theme").click()
             time.sleep(0.2)
-        self.assertEqual(self.driver.find_element(By.TAG_NAME, "html").get_attribute("lang"), "en")
         self.assertEqual(self.driver.find_element(By.ID, "verdict").get_attribute("aria-live"), "polite")
+        self.assertEqual(self.driver.find_element(By.ID, "status").get_attribute("role"), "status")
 
+    def test_keys(self):
+        """all that does or scrolls something is reached by keys, in the order of the page, and it can be seen where one is"""
+        self.open()
+        self.until(lambda: self.samples() > 0, "samples")
+        reached = self.tabs()
+        self.assertEqual([name for name, _ in reached][:2], ["theme", "graph"])
+        self.assertEqual([name for name, _ in reached][2:], ["Table of the elements"])
+        self.assertTrue(all(outline >= 2 for _, outline in reached), reached)
 
-# of an element's text against what is behind it, by WCAG
-CONTRAST = """
-  const e = document.querySelector(arguments[0]);
-  const rgb = (s) => s.match(/[0-9.]+/g).map(Number);
-  let behind = e;
-  while (behind && (rgb(getComputedStyle(behind).backgroundColor)[3] ?? 1) === 0) behind = behind.parentElement;
-  const light = (c) => { const [r, g, b] = c.slice(0, 3).map(v => v / 255).map(v => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const a = light(rgb(getComputedStyle(e).color)), b = light(rgb(getComputedStyle(behind || document.body).backgroundColor));
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-"""
+    def test_named(self):
+        """what a screen reader is told of every picture, region and button, by the browser's own tree"""
+        self.open("fakesrc ! tee name=t ! identity ! fakesink  t. ! trainsim step-time=10ms")
+        self.until(lambda: self.samples() > 0, "samples")
+        self.until(lambda: "now" in self.driver.find_element(By.CSS_SELECTOR, "#wait").get_attribute("textContent"), "a plot in words")
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        told = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored")}
+        for role in ("button", "image", "region", "group"):
+            names = [name for kind, name in told if kind == role]
+            self.assertTrue(names and all(names), (role, names))
+        for wanted in (("status", ""), ("button", "Dark"), ("region", "Why the trainer waits"), ("region", "Elements"), ("heading", "Over time"),
+                       ("columnheader", "waits for input"), ("rowheader", "fakesrc0")):
+            self.assertIn(wanted, told)
+        charts = [name for kind, name in told if kind == "image"]
+        self.assertEqual(len(charts), 2, charts)
+
 
 tap.main()

@@ -4,7 +4,10 @@
 usage: test-report.py HR_LAUNCH SOURCE_ROOT
 """
 import html.parser
+import importlib.machinery
+import importlib.util
 import json
+import os
 import pathlib
 import re
 import signal
@@ -23,6 +26,16 @@ import tap  # noqa: E402 # pylint: disable=wrong-import-position
 RUN = "fakesrc num-buffers=120 ! identity sleep={}ms name=decode ! batch size=4 ! prefetchqueue ! trainsim step-time=20ms"
 
 
+def load():
+    loader = importlib.machinery.SourceFileLoader("report", str(HR_REPORT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("report", loader))
+    loader.exec_module(module)
+    return module
+
+
+MODULE = load()
+
+
 def launch(*words):
     return subprocess.run([HR_LAUNCH, *words], capture_output=True, text=True, timeout=120, check=False)
 
@@ -36,13 +49,25 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, text):
         super().__init__()
-        self.rows, self.rects, self.lines, self.open, self.cell = [], [], [], [], None
+        self.rows, self.rects, self.lines, self.open, self.cell, self.ids, self.links = [], [], [], [], None, set(), []
         self.feed(text)
         assert self.open == [], self.open
+        assert self.ids.issuperset(self.links), self.links
+        self.names = [row[0] for row in self.table("run", "wait ratio")]
+
+    def table(self, *head):
+        """the rows below the first head that begins so"""
+        at = next(i for i, row in enumerate(self.rows) if row[:len(head)] == list(head)) + 1
+        width = len(self.rows[at - 1])
+        end = next((i for i in range(at, len(self.rows)) if len(self.rows[i]) != width), len(self.rows))
+        return self.rows[at:end]
 
     def handle_starttag(self, tag, attrs):
         attrs = dict(attrs)
-        if tag == "rect":
+        if "id" in attrs:
+            assert attrs["id"] not in self.ids, attrs["id"]
+            self.ids.add(attrs["id"])
+        if tag == "rect" and "height" in attrs and attrs["height"] == "14":
             self.rects.append((attrs["class"], float(attrs["width"])))
         if tag == "polyline":
             self.lines.append(attrs["points"])
@@ -50,17 +75,20 @@ class Page(html.parser.HTMLParser):
             self.rows.append([])
         if tag in ("td", "th"):
             self.cell = ""
-        for link in ("src", "href", "data"):
+        if tag == "a":
+            assert attrs["href"].startswith("#"), attrs
+            self.links.append(attrs.pop("href")[1:])
+        for link in ("src", "href", "data", "style"):
             assert link not in attrs, (tag, attrs)
-        if tag not in ("meta", "line"):
+        assert not any(name.startswith("on") for name in attrs), (tag, attrs)
+        if tag != "meta":
             self.open.append(tag)
 
     def handle_endtag(self, tag):
         if tag in ("td", "th"):
             self.rows[-1].append(self.cell)
             self.cell = None
-        if tag != "line":
-            assert self.open.pop() == tag, (tag, self.open)
+        assert self.open.pop() == tag, (tag, self.open)
 
     def handle_data(self, data):
         if self.cell is not None:
@@ -104,20 +132,24 @@ class Record(unittest.TestCase):
         self.assertIn("A &lt;b&gt;title&lt;/b&gt;", text)
         self.assertNotRegex(text, "https?://|<script")
         self.assertIn("All runs delivered the same bytes", text)
-        overview = {row[0]: row for row in page.rows[1:3]}
+        overview = {row[0]: row for row in page.table("run", "wait ratio")}
         self.assertEqual(list(overview), ["2-fast", "10-slow"])
         for name, lines in (("2-fast", fast), ("10-slow", slow)):
             end, row = lines[-1]["end"], overview[name]
             self.assertAlmostEqual(float(row[1].split()[0]), 100 * end["wait_ratio"], delta=0.06)
-            self.assertEqual(row[6], "120")
-            self.assertEqual(row[10], f"{end['bottleneck']['element']} ({end['bottleneck']['kind']})")
-            self.assertEqual(row[11], "ended")
-        self.assertEqual(overview["2-fast"][3], "1.00×")
+            self.assertAlmostEqual(float(row[3]), end["samples"] / end["wall_s"], delta=0.06 + end["samples"] / end["wall_s"] / 100)
+            self.assertEqual(row[11], "120")
+            self.assertEqual(row[8], f"{end['bottleneck']['element']} ({end['bottleneck']['kind']})")
+            self.assertEqual(row[13], "ended")
+        self.assertEqual(overview["2-fast"][4], "1.00×")
         waits = [width for kind, width in page.rects if kind == "wait"]
         self.assertEqual(len(waits), 2)
         self.assertLess(waits[0], waits[1])
-        for kinds in (page.rects[:3], page.rects[3:]):
-            self.assertAlmostEqual(sum(width for _, width in kinds), 620, delta=0.5)
+        # a step of each, to scale: the longest fills its column
+        steps = [sum(width for _, width in page.rects[i:i + 3]) for i in (0, 3)]
+        self.assertAlmostEqual(max(steps), 340, delta=0.5)
+        took = [sum(lines[-1]["end"][key] for key in ("prepare_s", "train_s")) for lines in (fast, slow)]
+        self.assertAlmostEqual(steps[0] / steps[1], took[0] / took[1], delta=0.02)
         self.assertGreaterEqual(len(page.lines), 2)
         self.record("3-other.jsonl", RUN.format(1).replace("fakesrc", "fakesrc seed=9"))
         other = report("-o", "-", self.folder / "2-fast.jsonl", self.folder / "3-other.jsonl")
@@ -135,7 +167,7 @@ class Record(unittest.TestCase):
             path.write_text(text)
             done = report("-o", "-", path)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertEqual(Page(done.stdout).rows[1][11], "cut off")
+            self.assertEqual(Page(done.stdout).table("run", "wait ratio")[0][13], "cut off")
 
     def test_line_ends(self):
         """a line ends at LF alone, and what stands in a pipeline's text is shown, not obeyed"""
@@ -164,6 +196,8 @@ class Record(unittest.TestCase):
         self.assertEqual(report(self.folder / "none.jsonl").returncode, 1)
         (self.folder / "nothing").mkdir()
         self.assertIn("no *.jsonl", report(self.folder / "nothing").stderr)
+        (self.folder / "nothing" / "within").mkdir()
+        self.assertIn("no *.jsonl", report(self.folder / "nothing").stderr)
         self.assertEqual(report().returncode, 2)
 
     def test_unwritable(self):
@@ -172,6 +206,143 @@ class Record(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("No such file or directory", done.stderr)
         self.assertNotIn("done:", done.stderr)
+
+    # ---- several processes
+
+    def pair(self, name, kind):
+        """a pipeline in one process and the trainer in another, as rungs 3b and 4 are"""
+        folder, address = self.folder / "runs" / name, f"report-{os.getpid()}-{name}"
+        folder.mkdir(parents=True)
+        text = f"fakesrc num-buffers=80 size=64KiB ! identity name=decode sleep=4ms ! batch size=4 ! prefetchqueue ! {kind}sink address={address}"
+        with subprocess.Popen([HR_LAUNCH, "-q", f"--record={folder / 'data.jsonl'}", text]) as feeder:
+            done = launch("-q", f"--record={folder / 'trainer.jsonl'}", "--checksum", f"{kind}src address={address} ! trainsim step-time=50ms")
+            self.assertEqual((done.returncode, feeder.wait(timeout=60)), (0, 0), done.stderr)
+        return [json.loads((folder / f"{which}.jsonl").read_text().splitlines()[-1])["end"] for which in ("data", "trainer")]
+
+    def test_processes(self):
+        """a folder is one run: waiting is the trainer's, what it costs is both processes', and whoever the trainer's input waits for is named"""
+        (self.folder / "runs").mkdir()
+        self.record("runs/3-prefetch.jsonl", "fakesrc num-buffers=80 size=64KiB ! identity name=decode sleep=4ms ! batch size=4 ! prefetchqueue"
+                                             " ! trainsim step-time=50ms")
+        ends = {"3b-bypipe": self.pair("3b-bypipe", "pipe"), "4-zerocopy": self.pair("4-zerocopy", "shm")}
+        done = report("-o", "-", "--note", "side <by> side", self.folder / "runs")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Page(done.stdout)
+        self.assertIn("side &lt;by&gt; side", done.stdout)
+        self.assertIn("All runs delivered the same bytes", done.stdout)
+        self.assertEqual(page.names, ["3-prefetch", "3b-bypipe", "4-zerocopy"])
+        rows = {row[0]: row for row in page.table("run", "wait ratio")}
+        for name, (data, trainer) in ends.items():
+            row = rows[name]
+            self.assertAlmostEqual(float(row[1].split()[0]), 100 * trainer["wait_ratio"], delta=0.06)
+            self.assertAlmostEqual(float(row[5]), 1000 * (data["cpu_s"] + trainer["cpu_s"]) / 80, delta=0.02)
+            self.assertEqual(row[11], "80")
+            self.assertEqual(row[7].count("MiB"), 2)
+            self.assertIn("trainsim0 (trainer)" if trainer["bottleneck"]["kind"] == "trainer" else "decode", row[8])
+        copied = {name: row[6] for name, row in rows.items()}
+        self.assertRegex(copied["3b-bypipe"], r"^(12[89]|13\d) KiB$")  # once into the socket, once out of it
+        self.assertRegex(copied["4-zerocopy"], r"^\d+(\.\d+)? B$")
+        # the pipeline's process stands first, and each has its text and its elements
+        self.assertLess(done.stdout.index("<h3>data</h3>"), done.stdout.index("<h3>trainer</h3>"))
+        self.assertEqual(done.stdout.count("<h3>"), 4)
+
+    def test_slow_feeder(self):
+        """who waits for another process has it there: the slow element of that one is the bottleneck"""
+        folder, address = self.folder / "runs" / "slow", f"report-{os.getpid()}"
+        folder.mkdir(parents=True)
+        text = f"fakesrc num-buffers=60 ! identity name=decode sleep=20ms ! batch size=2 ! prefetchqueue ! shmsink address={address}"
+        with subprocess.Popen([HR_LAUNCH, "-q", f"--record={folder / 'a.jsonl'}", text]) as feeder:
+            done = launch("-q", f"--record={folder / 'b.jsonl'}", f"shmsrc address={address} ! trainsim step-time=1ms")
+            self.assertEqual((done.returncode, feeder.wait(timeout=60)), (0, 0), done.stderr)
+        done = report("-o", "-", folder.parent)
+        self.assertEqual(Page(done.stdout).table("run", "wait ratio")[0][8], "decode (cpu)", done.stderr)
+
+    def made(self, path, wall, ratio=0.5, seed=1, **more):
+        """a record of a run as long as you like"""
+        def stats(at):
+            return {"wall_s": at, "prepare_s": at * ratio, "transfer_s": 0, "transfer_wait_s": 0, "train_s": at * (1 - ratio), "samples": int(10 * at),
+                    "steps": int(at), "wait_ratio": ratio, "cpu_s": at / 2, "peak_rss_bytes": 1 << 20, "status": "ended",
+                    "bottleneck": {"element": "e", "kind": "cpu"}, "elements": [{"name": "e", "factory": "identity", "items": seed}], **more}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = {"record": 1, "version": "1", "pipeline": "p", "started": "now", "host": "h", "processors": 2}
+        path.write_text("\n".join(json.dumps(line) for line in [head, *({"row": stats(at)} for at in range(1, wall)), {"end": stats(wall)}]) + "\n")
+        return path
+
+    def test_ranks(self):
+        """processes that each have a trainer are added up"""
+        for rank, ratio in enumerate((0.25, 0.75)):
+            self.made(self.folder / "runs" / "ranks" / f"{rank}.jsonl", 40, ratio)
+        row, = Page(report("-o", "-", self.folder / "runs").stdout).table("run", "wait ratio")
+        self.assertEqual((row[1], row[3], row[11]), ("50.0 %", "20.0", "800"))
+
+    def test_device(self):
+        """waiting for the device lies in the trainer's own time, and is waiting"""
+        path = self.made(self.folder / "a.jsonl", 100, 0.25, transfer_wait_s=50, transfer_s=70, wait_ratio=0.75)
+        page = Page(report("-o", "-", path).stdout)
+        self.assertEqual(page.table("run", "wait ratio")[0][1], "75.0 %")
+        self.assertEqual([round(width) for _, width in page.rects[:3]], [85, 170, 85])
+
+    def test_many(self):
+        """fifty runs, each with a line of its own; a very long one among them takes no more points than it needs"""
+        for i in range(50):
+            self.made(self.folder / "runs" / f"{i}.jsonl", 3000 if i == 7 else 5 + i, i / 100)
+        done = report("-o", "-", self.folder / "runs")
+        page = Page(done.stdout)
+        self.assertEqual(page.names, [str(i) for i in range(50)])
+        styles = re.findall(r'<polyline (class="[^>]*?) points=', done.stdout)
+        self.assertEqual((len(styles), len(set(styles))), (100, 50))
+        self.assertLess(max(line.count(" ") for line in page.lines), 620)
+        # their lengths differ too much for one scale: each ends at the right
+        self.assertIn("the end of each run", done.stdout)
+        self.assertEqual({line.split()[-1].split(",")[0] for line in page.lines}, {"1190.0"})
+        self.assertLess(len(done.stdout), 1_500_000)
+
+    def test_alike(self):
+        """files of one name are told apart by where they lie"""
+        paths = [self.made(self.folder / which / "run.jsonl", 5) for which in ("a", "b")]
+        self.assertEqual(Page(report("-o", "-", *paths).stdout).names, [str(path)[:-6] for path in paths])
+
+    def test_not_over_a_run(self):
+        """`hr-report -o runs/*.jsonl` must not cost a run"""
+        paths = [self.made(self.folder / f"{i}.jsonl", 5) for i in range(2)]
+        before = paths[0].read_text()
+        done = report("-o", *paths, paths[0])
+        self.assertEqual((done.returncode, paths[0].read_text()), (1, before))
+        self.assertIn("one of the runs", done.stderr)
+
+    def test_hostile(self):
+        """nothing in a record becomes part of the page, or ends the program otherwise than with words"""
+        evil = "</script></title><img src=x onerror=alert(1)>\u0000\ud800'\""
+        path = self.made(self.folder / f"{evil[:9].replace('/', '')}.jsonl", 30, bottleneck={"element": evil, "kind": evil}, skipped={evil: 3},
+                         status=evil, advice={"text": evil}, elements=[{"name": evil, "queue": {"mean": 1, "max": 2}}])
+        lines = path.read_text().splitlines()
+        head = json.loads(lines[0])
+        path.write_text("\n".join([json.dumps({key: 1 if key == "record" else evil for key in head}), *lines[1:]]))
+        done = report("-o", "-", "--title", evil[:20], "--note", evil[:20], path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        Page(done.stdout)
+        self.assertNotRegex(done.stdout, "<img|<script|</script|\0")
+        good = json.loads(lines[-1])["end"]
+        values = [None, True, -1, 1e308, 10 ** 400, "x", [], {}, [1], {"a": "b"}, float("nan"), [{}], [None], [{"name": 3}], {"mean": {}}]
+        for key in [*good, "sha256", "cold_start_s"]:
+            for value in values:
+                path.write_text("\n".join([lines[0], json.dumps({"row": good}), json.dumps({"end": {**good, key: value}})]))
+                try:
+                    Page("".join(MODULE.page([MODULE.Run("run", [path])], "title", "")))
+                except MODULE.BadRun:
+                    pass
+                except Exception as error:
+                    raise AssertionError(f"{key}: {value}") from error
+        path.write_text(lines[0] + "\n" + "[" * 100000 + "\n" + lines[1] + "\n")
+        self.assertIn("not JSON", report("-o", "-", path).stderr)
+        self.assertIn("longer than", report("-o", "-", "/dev/zero").stderr)
+
+    def test_closed(self):
+        """who reads the page may stop reading"""
+        path = self.made(self.folder / "a.jsonl", 3000)
+        with subprocess.Popen([sys.executable, HR_REPORT, "-o", "-", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            process.stdout.close()
+            self.assertEqual((process.wait(timeout=60), process.stderr.read()), (1, b""))
 
 
 tap.main()
