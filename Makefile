@@ -38,6 +38,7 @@ clean: ## remove everything that was built
 test: ## all tests but the long ones, core and parsers under ASan, 60 s of fuzzing; ends with "N passed, N failed"
 	@$(DEPS) build test fuzz
 	@tools/venv
+	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
 	@tools/fetch-vocab
 	@$(COMPILE)
 	@tools/test-all short
@@ -76,6 +77,7 @@ test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing,
 	@$(DEPS) build test long fuzz coverage format
 	@tools/venv
 	@tools/venv tests/long-requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
 	@tools/fetch-vocab --templates
 	@$(COMPILE)
 	@tools/test-all long

@@ -45,20 +45,24 @@ gboolean
 hr_position_behind (const HrRun *sink, const HrBuffer *buffer, HrPosition *position)
 {
   const HrRun *source = find_source (sink->pipeline);
+  gboolean requests = sink->pipeline->settings.requests;
   const HrShard *shard;
 
   if (source == NULL || buffer->place < 0)
     return FALSE;
   shard = &source->orders.shard;
   *position = (HrPosition){ .epoch = buffer->epoch };
-  position->step = (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
+  /* what is asked for may be of any rank */
+  position->step = requests
+                       ? buffer->place / (gint64)hr_shard_step_size (shard)
+                       : (gint64)(hr_shard_count (shard, (guint64)buffer->place) / shard->group);
   if (source->orders.rows.window > 0) {
     /* rows in steps of as many as there are ranks, from where this run began */
     gint64 world = (gint64)shard->world;
     gint64 first = source->start.epoch == buffer->epoch ? source->start.place : 0;
 
     position->step = first + ((buffer->place - first) / world + 1) * world;
-  } else if (source->orders.balance) /* the step's places are anybody's */
+  } else if (source->orders.balance || (requests && sink->packer == 0)) /* anybody's places */
     position->step = buffer->place / (gint64)hr_shard_step_size (shard) + 1;
   else if (sink->packer == 0)
     position->step = (gint64)((hr_shard_count (shard, (guint64)buffer->place) + sink->group

@@ -48,8 +48,8 @@ def converter(framework: str | None) -> Callable[[Tensor], Any]:
 
 
 def convert(value: Any, to_array: Callable[[Tensor], Any]) -> Any:
-    """One field: tensors, also those in lists, become arrays; all else stays as it is."""
-    if isinstance(value, Tensor):
+    """One field: tensors, and whatever else has DLPack, also in lists, become arrays; all else stays as it is."""
+    if hasattr(value, "__dlpack__"):
         return to_array(value)
     if isinstance(value, list):
         return [convert(item, to_array) for item in value]

@@ -49,12 +49,12 @@ class Types(unittest.TestCase):
         with tempfile.TemporaryDirectory() as cache:
             status, lines, errors = check("--cache-dir", cache, str(PACKAGE))
         self.assertEqual((status, lines[:-1], errors), (0, [], ""), "\n".join(lines))
-        n_files = len(list(PACKAGE.glob("*.py*")))
+        n_files = len(list(PACKAGE.rglob("*.py*")))
         self.assertEqual(lines[-1], f"Success: no issues found in {n_files} source files")
 
     def test_reasons(self):
         """whatever mypy is told to overlook has a reason beside it"""
-        for path in PACKAGE.glob("*.py*"):
+        for path in PACKAGE.rglob("*.py*"):
             for line in path.read_text(encoding="utf-8").splitlines():
                 if "type: ignore" in line:
                     self.assertRegex(line, r"# type: ignore\[[a-z-]+\]  # \w", f"{path.name}: {line}")

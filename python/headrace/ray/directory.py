@@ -1,0 +1,129 @@
+"""An actor that knows who makes units and where. Ranks ask it now and then; no unit waits for it, and none passes it."""
+from __future__ import annotations
+
+import dataclasses
+import threading
+import time
+from typing import Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from .producer import CONTROL, Producer
+from .spec import NAMESPACE, Spec
+
+# how often it looks whether there is anybody left
+_LOOK = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """A producer, as ranks hear of it."""
+
+    index: int
+    actor: Any
+    node: str | None  # None: it is not known yet
+    ip: str | None
+
+
+class _Place:
+    """A producer, and what is known about where it is."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+        self.where: dict[str, Any] | None = None
+        self.ask()
+
+    def ask(self) -> None:
+        """Whether it is there, and where."""
+        self.asked = self.actor.where.options(concurrency_group=CONTROL).remote()
+
+    def look(self) -> bool:
+        """Whether it is still there, as far as that can be told without waiting."""
+        done, _ = ray.wait([self.asked], timeout=0)
+        if done:
+            try:
+                self.where = ray.get(done[0])
+            except ray.exceptions.ActorUnavailableError:  # it is being started anew
+                self.ask()
+            except ray.exceptions.RayActorError:
+                return False
+        return True
+
+
+class Directory:
+    """Made by whichever rank comes first. Its state is what ranks tell it every few seconds, and names; so it may be
+    killed, and is started anew."""
+
+    def __init__(self, spec: Spec) -> None:
+        self._spec = spec
+        self._places: dict[int, _Place] = {}
+        self._signs: dict[int, float] = {}  # of ranks
+        self._last = time.monotonic()
+        self._lock = threading.Lock()
+        self._pack: str | None = None  # the node that all shall be on
+        threading.Thread(target=self._watch, name="headrace-watch", daemon=True).start()
+
+    # ---- what ranks call ----
+
+    def join(self, rank: int, node: str, dead: list[int]) -> list[Entry]:
+        """A rank's sign of life, from that node: all producers there are.
+
+        :param dead: those that will not come back, as far as the rank can tell.
+        """
+        with self._lock:
+            self._signs[rank] = self._last = time.monotonic()
+            self._pack = self._pack or node
+            for index in dead:
+                if index in self._places:
+                    self._places[index].ask()
+            for index, place in list(self._places.items()):
+                if not place.look():
+                    del self._places[index]
+            for index in range(self._spec.n_producers):
+                if index not in self._places and (self._spec.placement != "aligned"
+                                                  or index % self._spec.world == rank):
+                    self._places[index] = _Place(self._make(index, node))
+            return [Entry(index, place.actor, place.where["node"] if place.where else None,
+                          place.where["ip"] if place.where else None) for index, place in sorted(self._places.items())]
+
+    def leave(self, rank: int) -> None:
+        """That rank is done. With the last one all actors go."""
+        with self._lock:
+            self._signs.pop(rank, None)
+            if not self._signs:
+                self._end()
+
+    # ---- producers ----
+
+    def _make(self, index: int, node: str) -> Any:
+        spec = self._spec
+        strategy: Any = "SPREAD"
+        if spec.placement == "aligned":
+            strategy = NodeAffinitySchedulingStrategy(node, soft=True)
+        elif spec.placement == "pack":
+            strategy = NodeAffinitySchedulingStrategy(self._pack, soft=True)
+        return ray.remote(concurrency_groups={CONTROL: 1})(Producer).options(
+            name=spec.producer_name(index), namespace=NAMESPACE, lifetime="detached", get_if_exists=True,
+            num_cpus=spec.num_cpus, max_restarts=-1, max_task_retries=0, scheduling_strategy=strategy,
+            max_concurrency=spec.at_once).remote(spec, index)
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(_LOOK)
+            with self._lock:
+                if time.monotonic() - self._last > self._spec.linger:
+                    self._end()
+                    return
+
+    def _end(self) -> None:
+        for place in self._places.values():
+            ray.kill(place.actor)
+        ray.kill(ray.get_actor(self._spec.name, NAMESPACE))
+
+
+def find_directory(spec: Spec) -> Any:
+    """The one of that run, which is made if there is none."""
+    return ray.remote(Directory).options(
+        name=spec.name, namespace=NAMESPACE, lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1,
+        max_task_retries=0).remote(spec)

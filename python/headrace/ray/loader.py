@@ -1,0 +1,100 @@
+"""The loop of a trainer over pipelines that are spread over nodes."""
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, cast
+
+import ray
+
+from .._core import Pipeline
+from ..loader import Loader
+from .pipeline import SpreadPipeline
+from .spec import PLACEMENTS, Spec
+
+
+class SpreadLoader(Loader):
+    """A :class:`headrace.Loader` whose pipelines run on the nodes of a Ray cluster.
+
+    Every rank makes one, with the same arguments but ``rank``; the first of them starts the producers, which are named
+    actors that all share. The batches, their order and the states are those of a Loader of the same text, byte for
+    byte, so that a state goes on in either. Arrays are read-only: they stand in the node's object store.
+
+    :param pipeline: its text, with an ``appsink`` at its end, or a file with it. Pixels should travel as they are,
+        uint8: what makes floats of them belongs into ``then``. Its lines are counted before the first batch, once for
+        each plan cache.
+    :param rank: which of
+    :param world: so many ranks this is, as for a Loader.
+    :param depth: at most so many units, each one rank's slice of a step, of this rank are in the object store at once:
+        those that are being made, those that wait, and the one that the trainer has.
+    :param placement: where producers are: ``"aligned"`` on the node of the rank that they work for, as long as it has
+        processors; ``"spread"`` over all nodes; ``"pack"`` together on the node of the rank that came first.
+    :param producers: how many, of all ranks together; ``None``: one a rank.
+    :param num_cpus: that Ray sets aside for each, and that its pipeline computes on, unless the text says ``cpus``.
+    :param at_once: how many units a producer works on at a time: one is fetched while another is decoded.
+    :param then: what runs on the rank behind the object store, ``"patchify dtype=bfloat16 ! appsink"``.
+    :param linger: seconds for which producers stay when no rank gives a sign of life: a run that is started again in
+        that time finds them.
+    :param job: runs of the same text and the same ``job`` share producers.
+    :param address: of the cluster, where ``ray.init()`` has not been called; ``None``: as Ray finds it.
+    :param seed: and ``epochs``, ``steps``, ``variables``, ``properties``, ``framework``: as for a Loader.
+    """
+
+    def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
+                 depth: int = 4, placement: str = "aligned", producers: int | None = None, num_cpus: float = 1,
+                 at_once: int = 2, linger: float = 60, job: str = "", address: str | None = None,
+                 seed: int | None = None, epochs: int | None = None, steps: int | None = None,
+                 variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
+                 framework: str | None = None) -> None:
+        if depth < 2:
+            raise ValueError(f"depth={depth}: expected at least 2, one for the trainer and one that is being made")
+        if placement not in PLACEMENTS:
+            raise ValueError(f"placement={placement!r}: expected one of {', '.join(PLACEMENTS)}")
+        for name, value, least in (("producers", producers or 1, 1), ("at_once", at_once, 1), ("num_cpus", num_cpus, 0),
+                                   ("linger", linger, 1)):
+            if value < least:
+                raise ValueError(f"{name}={value}: expected at least {least}")
+        self._spread: dict[str, Any] = {"depth": depth, "placement": placement, "producers": producers, "num_cpus": num_cpus,
+                        "at_once": at_once, "linger": linger, "job": job, "address": address}
+        super().__init__(pipeline, rank=rank, world=world, seed=seed, epochs=epochs, steps=steps, variables=variables,
+                         properties=properties, framework=framework)
+
+    def _make(self) -> Pipeline:
+        made = cast(Pipeline, super()._make())
+        spread = self._spread
+        if made.maps:
+            raise ValueError("appmap calls a function of this process, and the pipeline runs in others")
+        if made.get(None, "limit"):
+            raise ValueError("limit= may end a run inside a step, which is for one pipeline alone: use steps=")
+        rank, world, epochs = made.get(None, "rank"), made.get(None, "world"), self._find_epochs(made)
+        steps = made.get(None, "steps")
+        asked = Pipeline(str(made))
+        for name, value in {"requests": True, "rank": 0, "epochs": 1, "steps": 0}.items():
+            asked.set(None, name, value)
+        if not asked.get(None, "cpus"):
+            asked.set(None, "cpus", max(1, round(spread["num_cpus"])))
+        if "auto" in asked.get(None, "scan"):
+            asked.set(None, "scan", "lines")
+        spec = Spec(text=str(asked), world=world, placement=spread["placement"],
+                    n_producers=spread["producers"] or world, num_cpus=spread["num_cpus"], at_once=spread["at_once"],
+                    linger=spread["linger"], job=spread["job"])
+        # what a Loader calls is there, as of a pipeline in a process of its own
+        return cast(Pipeline, SpreadPipeline(made, spec, rank=rank, epochs=epochs, steps=steps, depth=spread["depth"]))
+
+    def _start(self) -> None:
+        if not self._started and not ray.is_initialized():
+            ray.init(address=self._spread["address"])
+        super()._start()
+
+    def _find_epochs(self, made: Pipeline) -> int:
+        """0: no end."""
+        epochs = made.get(None, "epochs")
+        if epochs >= 0:
+            return int(epochs)
+        found = []
+        for element in made.elements:
+            try:
+                found.append(made.get(element, "epochs"))
+            except KeyError:
+                continue
+        return int(found[0])

@@ -1,0 +1,49 @@
+"""What all producers of a run are made of."""
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+
+from .._core import Pipeline
+
+PLACEMENTS = ("aligned", "spread", "pack")
+# of all actors, so that ranks that are drivers of their own find them
+NAMESPACE = "headrace"
+
+
+@dataclasses.dataclass(frozen=True)
+class Spec:
+    """The same on all ranks: its name is what they find each other by.
+
+    :ivar text: the pipeline of a producer, in its canonical form, in request mode.
+    :ivar linger: seconds that producers stay behind the last sign of any rank.
+    """
+
+    text: str
+    world: int
+    placement: str
+    n_producers: int
+    num_cpus: float
+    at_once: int
+    linger: float
+    job: str
+
+    @property
+    def name(self) -> str:
+        made_of = json.dumps(dataclasses.asdict(self), sort_keys=True)
+        return "headrace-" + hashlib.sha256(made_of.encode()).hexdigest()[:16]
+
+    def producer_name(self, index: int) -> str:
+        return f"{self.name}-{index}"
+
+    def make_pipeline(self) -> Pipeline:
+        """For units that are asked for."""
+        return Pipeline(self.text)
+
+    def make_ordinary(self, epochs: int) -> Pipeline:
+        """For what only a run through the order knows: how many steps it has."""
+        pipeline = Pipeline(self.text)
+        pipeline.set(None, "requests", False)
+        pipeline.set(None, "epochs", epochs)
+        return pipeline

@@ -1,0 +1,142 @@
+"""The producers, as a rank sees them: who is there, who is asked for a unit, who is not for the time being."""
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import ray
+
+from . import errors
+from .directory import Entry, find_directory
+from .spec import Spec
+from .suspects import Suspects
+from .unit import Unit
+
+# between two signs of life
+_SIGN = 2.0
+# a directory that does not answer so long is asked anew
+_PATIENCE = 30.0
+# a producer that is gone is asked again after, if others are there
+_DOWN = 5.0
+# somebody must have answered within
+_COME = 120.0
+_POLL = 0.05
+
+
+class Team:
+    """Used by one thread at a time. Nothing in here waits, but :meth:`plan`."""
+
+    def __init__(self, spec: Spec, rank: int) -> None:
+        self._spec = spec
+        self._rank = rank
+        self._node = ray.get_runtime_context().get_node_id()
+        self._directory = find_directory(spec)
+        self._entries: dict[int, Entry] = {}
+        self._nodes: dict[int, str] = {}  # where they were last, as they tell themselves
+        self._down: dict[int, float] = {}  # until when
+        self._asked: Any = None
+        self._asked_at = 0.0
+        self._dead: set[int] = set()
+        self.suspects = Suspects()
+
+    # ---- who is there ----
+
+    def refresh(self) -> None:
+        """Gives a sign of life now and then, and takes what has changed."""
+        now = time.monotonic()
+        if self._asked is not None:
+            done, _ = ray.wait([self._asked], timeout=0)
+            if done or now - self._asked_at > _PATIENCE:
+                try:
+                    if done:
+                        self._take(ray.get(done[0]))
+                    else:
+                        self._directory = find_directory(self._spec)
+                except ray.exceptions.RayError:  # it is started anew, or has gone with those that were done
+                    self._directory = find_directory(self._spec)
+                self._asked = None
+        elif now - self._asked_at > _SIGN or not self._entries:
+            self._asked = self._directory.join.remote(self._rank, self._node, sorted(self._dead))
+            self._asked_at = now
+            self._dead.clear()
+
+    def _take(self, entries: list[Entry]) -> None:
+        self._entries = {entry.index: entry for entry in entries}
+        for entry in entries:
+            if entry.node is not None:
+                self._nodes.setdefault(entry.index, entry.node)
+
+    @property
+    def entries(self) -> list[Entry]:
+        return list(self._entries.values())
+
+    def plan(self, checkpoint: str | None) -> int:
+        """How many steps an epoch has, which all producers know; and whether the checkpoint fits."""
+        failed: Exception | None = None
+        until = time.monotonic() + _COME
+        asked: list[int] = []
+        while True:
+            self.refresh()
+            entry = next((entry for entry in self.entries if entry.index not in asked), None)
+            if entry is None and time.monotonic() > until:
+                raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
+                    f"no producer has answered for {_COME:.0f} s: the cluster may have no {self._spec.num_cpus} processors"
+                    f" left for each of {self._spec.n_producers} (num_cpus=, producers=)"
+                    + (f"; {failed}" if failed is not None else ""))}, None, None)
+            if entry is None:
+                time.sleep(_POLL)
+                asked.clear()
+                continue
+            try:
+                told = ray.get(entry.actor.plan.remote(checkpoint))
+            except ray.exceptions.RayActorError as error:
+                failed = error
+                asked.append(entry.index)
+                continue
+            if "error" in told:
+                raise errors.make(told["error"], told["ip"], None)
+            self.saw(entry.index, told["node"])
+            return int(told["n_steps"])
+
+    def leave(self) -> None:
+        """The rank is done."""
+        self._directory.leave.remote(self._rank)
+
+    # ---- who is asked ----
+
+    def pick(self, unit: Unit, beside: frozenset[int] = frozenset()) -> Entry | None:
+        """Who makes the unit: somebody else than those beside, if there is; ``None``: nobody is known yet."""
+        now = time.monotonic()
+        suspected = self.suspects.at(now)
+        nodes_beside = {self.node_of(index) for index in beside}
+        return min(self._entries.values(), default=None, key=lambda entry: (
+            entry.index in beside, self._down.get(entry.index, 0) > now, self.node_of(entry.index) in suspected,
+            self.node_of(entry.index) in nodes_beside, *self._order(entry.index, unit)))
+
+    def _order(self, index: int, unit: Unit) -> tuple[int, ...]:
+        """In turn; aligned, the rank's own ones first."""
+        if self._spec.placement != "aligned":
+            return (index - unit.slice) % self._spec.n_producers,
+        own = index % unit.world == self._rank
+        return not own, (index // unit.world - unit.step) % -(-self._spec.n_producers // unit.world), index
+
+    def node_of(self, index: int) -> str | None:
+        """Where it was last, as it tells itself; ``None``: it is not known yet."""
+        return self._nodes.get(index)
+
+    def saw(self, index: int, node: str) -> None:
+        """It has answered from there."""
+        self._nodes[index] = node
+        self._down.pop(index, None)
+
+    def fail(self, index: int, dead: bool) -> None:
+        """It is gone: for some time, in which Ray starts it anew, or for good."""
+        self._down[index] = time.monotonic() + _DOWN
+        if dead:
+            self._dead.add(index)
+
+    def suspect(self, index: int) -> bool:
+        """Suspects the node that it is on; whether that is new."""
+        node = self.node_of(index)
+        others = {other for entry in self._entries if (other := self.node_of(entry)) is not None}
+        return node is not None and self.suspects.add(node, others, time.monotonic())

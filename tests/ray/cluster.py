@@ -1,0 +1,52 @@
+"""A small Ray cluster on this machine, of one node or of several, in a folder of its own; and what tests compare."""
+import atexit
+import os
+import pathlib
+import secrets
+import shutil
+import tempfile
+
+# Before ray is imported: a token of our own, so that another cluster on this machine is another one.
+FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="hr-ray-"))  # short: sockets are in it
+(FOLDER / "token").write_text(secrets.token_hex(32))
+os.environ.update({
+    "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(FOLDER / "token"), "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_DEDUP_LOGS": "0", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
+    # what a busy machine needs longer for is no failure
+    "RAY_worker_register_timeout_seconds": "120", "RAY_raylet_start_wait_time_s": "120"})
+
+import numpy as np  # noqa: E402
+import ray  # noqa: E402
+
+STORE = 200 << 20
+MIB = 1 << 20
+
+
+def start(**options):
+    """A node in this process's hands."""
+    ray.init(num_cpus=options.pop("num_cpus", 2), object_store_memory=STORE, include_dashboard=False,
+             _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="WARNING", _temp_dir=str(FOLDER),
+             **options)
+    atexit.register(finish)
+
+
+def finish():
+    ray.shutdown()
+    shutil.rmtree(FOLDER, ignore_errors=True)
+
+
+def same(mine, other):
+    """Whether two fields are the same to the byte, dtypes and shapes too."""
+    if isinstance(other, np.ndarray):
+        return isinstance(mine, np.ndarray) and mine.dtype == other.dtype and mine.shape == other.shape and \
+            mine.tobytes() == other.tobytes()
+    if isinstance(other, (list, tuple)):
+        return len(mine) == len(other) and all(same(a, b) for a, b in zip(mine, other))
+    return mine == other
+
+
+def arrays(value):
+    """All arrays in a field."""
+    if isinstance(value, list):
+        return [array for item in value for array in arrays(item)]
+    return [value] if isinstance(value, np.ndarray) else []
