@@ -307,6 +307,19 @@ begin (HrRun *sink, gint64 until)
   return TRUE;
 }
 
+/* each was told when it came for the first time; who reads in another process would tell it again
+ */
+static void
+forget_holes (HrBuffer *buffer)
+{
+  for (guint i = 0; i < hr_buffer_get_n_members (buffer); i++)
+    if (hr_buffer_get_member (buffer, i)->flags & HR_BUFFER_HOLE) {
+      hr_buffer_lose_member (buffer, i, NULL);
+      hr_buffer_get_member (buffer, i)->flags &= ~(guint)HR_BUFFER_DROPPED;
+    }
+  g_clear_pointer (&buffer->left_out, g_ptr_array_unref);
+}
+
 HrBuffer *
 hr_headspace_next (HrRun *sink, gint64 until, gboolean *late)
 {
@@ -328,11 +341,22 @@ hr_headspace_next (HrRun *sink, gint64 until, gboolean *late)
   buffer = hr_buffer_make_writable (hr_buffer_ref (next->buffer));
   buffer->number = sink->step + headspace->replay.steps;
   buffer->epoch = headspace->epoch; /* no new one begins */
+  forget_holes (buffer);
   give (headspace, *next, hr_now ());
   return buffer;
 }
 
 /* ---- numbers ---- */
+
+gint64
+hr_headspace_count_steps (HrPipeline *pipeline, gint64 n)
+{
+  gint64 first = pipeline->first_step;
+
+  return pipeline->headspace == NULL || n < 0
+             ? n
+             : first + 2 * MIN (MAX (n - first, 0), pipeline->headspace->wanted);
+}
 
 static gdouble
 rate (const Pace *pace, gint64 n)

@@ -29,6 +29,8 @@ HrBuffer *hr_headspace_next (HrRun *sink, gint64 until, gboolean *late);
 
 /* TRUE: nothing but the trainer is at work */
 gboolean hr_headspace_replays (HrPipeline *pipeline);
+/* steps of the whole run, of @n without a replay; -1: not known */
+gint64 hr_headspace_count_steps (HrPipeline *pipeline, gint64 n);
 /* a member `headspace` of the object that is open: null without headspace= */
 void hr_headspace_add_stats (HrPipeline *pipeline, JsonBuilder *builder);
 /* The numbers of the run are those of the time before the replay: takes those of now, and returns

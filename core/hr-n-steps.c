@@ -1,4 +1,5 @@
 /* hr-n-steps.c: how many steps a run has */
+#include "hr-headspace.h"
 #include "hr-packer.h"
 
 /* the one source, if there is one, whose order the run goes through; all members of a mix go
@@ -37,17 +38,15 @@ find_group (const HrPipeline *pipeline)
   return 0;
 }
 
-gint64
-hr_pipeline_get_n_steps (HrPipeline *pipeline)
+static gint64
+count_steps (HrPipeline *pipeline)
 {
-  const HrSettings *settings;
+  const HrSettings *settings = &pipeline->settings;
   const HrRun *source;
   const HrPlan *plan;
   guint64 group;
   gint64 n;
 
-  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), -1);
-  settings = &pipeline->settings;
   n = __atomic_load_n (&pipeline->foreign_steps, __ATOMIC_RELAXED);
   if (n >= 0)
     return n;
@@ -63,4 +62,11 @@ hr_pipeline_get_n_steps (HrPipeline *pipeline)
   group = find_group (pipeline);
   n = plan != NULL && group > 0 ? hr_plan_get_n_steps (plan) : -1;
   return n >= 0 ? n * (gint64)(source->orders.shard.group / group) : -1;
+}
+
+gint64
+hr_pipeline_get_n_steps (HrPipeline *pipeline)
+{
+  g_return_val_if_fail (HR_IS_PIPELINE (pipeline), -1);
+  return hr_headspace_count_steps (pipeline, count_steps (pipeline));
 }

@@ -109,6 +109,9 @@ class Loader:
         ends with it; batches come through shared memory. The same batches, byte for byte (docs/processes.md).
     :param cpus: most processors that the pipeline computes on; as ``properties={"cpus": …}``.
     :param nice: with ``process``: the niceness of the pipeline's threads, 19 for those that yield to everybody.
+    :param headspace: how fast could the trainer be? The run ends behind twice so many steps: behind the first ones
+        everything but the trainer stops, and it gets the same batches once more, at no cost. ``stats()["headspace"]``
+        has both paces, and its ``text`` is logged (docs/headspace.md). The batches must not be written to.
     :raises headrace.ParseError: the text is wrong; found here, before anything runs.
 
     Errors of a run are raised where a batch is asked for; ``kind`` says what, ``str()`` is one line that says who,
@@ -119,7 +122,7 @@ class Loader:
                  seed: int | None = None, epochs: int | None = None, limit: int | None = None,
                  steps: int | None = None, variables: Mapping[str, Any] | None = None,
                  properties: Mapping[str, Any] | None = None, framework: str | None = None, process: bool = False,
-                 cpus: int | None = None, nice: int = 0, map: Functions = None) -> None:
+                 cpus: int | None = None, nice: int = 0, map: Functions = None, headspace: int | None = None) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
         if nice != 0 and not process:
@@ -128,7 +131,7 @@ class Loader:
             raise ValueError(f"nice={nice}: expected -20 to 19")
         self._text = _read_text(pipeline)
         self._options = {"rank": rank, "world": world, "seed": seed, "epochs": epochs, "limit": limit, "steps": steps,
-                         "cpus": cpus}
+                         "cpus": cpus, "headspace": headspace}
         self._process = {"process": process, "nice": nice}
         self._variables = dict(variables or {})
         self._properties = dict(properties or {})
@@ -198,6 +201,10 @@ class Loader:
             elif message["type"] == "scan":
                 _log.info("%s", message["text"])
 
+    def _tell_headspace(self) -> None:
+        if self._options["headspace"]:
+            _log.info("headspace: %s", self.stats()["headspace"]["text"] or "too few steps to tell")
+
     def _pull(self) -> Batch | None:
         self._start()
         batch: Batch | None
@@ -209,6 +216,8 @@ class Loader:
             except Error as error:
                 raise error from (self._mapper.find_cause(error) if self._mapper is not None else None)
             self._tell()
+            if batch is None:
+                self._tell_headspace()
         return batch
 
     def _give(self, batch: Batch) -> Step:

@@ -246,7 +246,8 @@ class ProcessPipeline:
                 raise self._gone
             return self._stats
         stats: dict[str, Any] = json.loads(self._ask("stats")["stats"])
-        if self._here is not None:  # how long the trainer waits is known where it does
+        # how long the trainer waits is known where it does; but there, not when a replay began
+        if self._here is not None and stats["headspace"] is None:
             here = json.loads(self._here.stats())
             stats.update((name, here[name]) for name in _OF_TRAINER)
             if (here["bottleneck"] or {}).get("kind") == "trainer":

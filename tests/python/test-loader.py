@@ -74,6 +74,53 @@ class Values(WithData):
         self.assertEqual(len(set(plain)), 6)
 
 
+class Headspace(WithData):
+    def run_it(self, **options):
+        loader = load(self.data.pipeline(), headspace=4, **options)
+        with loader:
+            batches, epochs, places = [], [], []
+            with self.assertLogs("headrace", logging.INFO) as log:
+                for batch in loader:
+                    batches.append(batch.batch.digest())
+                    epochs.append(batch.batch.epoch)
+                    places.append(batch["pixel_values"].__array_interface__["data"][0])
+                    with self.assertRaisesRegex(headrace.Error, "headspace="):
+                        loader.state_dict(batch)
+                    del batch
+            return loader, batches, epochs, places, log.output
+
+    def test_replay(self):
+        """the first steps come as ever, then the same memory again; both paces are told"""
+        plain = digests(load(self.data.pipeline()))
+        for process in (False, True):
+            loader, batches, epochs, places, log = self.run_it(process=process)
+            self.assertEqual(batches, plain[:4] * 2)
+            self.assertEqual(places[:4], places[4:])
+            self.assertEqual(epochs, [0] * 8)
+            stats = loader.stats()
+            headspace = stats["headspace"]
+            self.assertEqual((stats["steps"], headspace["steps"], headspace["own"]["steps"]), (4, 4, 3))
+            # in messages to another process small fields are values, not places
+            self.assertLess(headspace["bytes_copied"], 4096 if process else 1)
+            self.assertGreater(headspace["cached_bytes"], 4096)
+            self.assertIn("INFO:headrace:headspace: " + headspace["text"], log)
+
+    def test_epochs(self):
+        """the replay belongs to the epoch that the last step was of, and len() knows of it"""
+        loader = load(self.data.pipeline(), headspace=8, epochs=3, properties={"scan": "lines"})
+        epochs = [[batch.batch.epoch for batch in loader] for _ in range(2)]
+        self.assertEqual(epochs, [[0] * 6, [1] * 10])
+        self.assertEqual(list(loader), [])
+        self.assertEqual(len(loader), 16)
+
+    def test_refused(self):
+        """too large for the memory: says what to do"""
+        with self.assertRaisesRegex(headrace.Error, "set memory=[0-9]+MiB"):
+            list(load(self.data.pipeline(), headspace=4, properties={"memory": "1MiB"}))
+        with self.assertRaisesRegex(headrace.ParseError, "2 steps or more"):
+            list(load(self.data.pipeline(), headspace=1))
+
+
 class Memory(WithData):
     def test_no_copy(self):
         """two arrays of a tensor are the same memory, and so is what DLPack hands out"""
