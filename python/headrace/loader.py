@@ -125,6 +125,8 @@ class Loader:
                  cpus: int | None = None, nice: int = 0, map: Functions = None, headspace: int | None = None) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
+        if rank is not None and world is not None and not 0 <= rank < world:
+            raise ValueError(f"rank={rank} of world={world}: ranks are counted from 0, the last is {world - 1}")
         if nice != 0 and not process:
             raise ValueError(f"nice={nice} is for a pipeline in a process of its own: add process=True")
         if not -20 <= nice <= 19:

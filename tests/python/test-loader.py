@@ -370,8 +370,11 @@ class Ends(WithData):
         for wrong in ({"rank": 1}, {"world": 2}):
             with self.assertRaisesRegex(ValueError, "belong together"):
                 load(self.data.pipeline(), **wrong)
-        with self.assertRaisesRegex(headrace.Error, "rank"):
-            next(load(self.data.pipeline(), rank=3, world=2))
+        for rank in (2, 3, -1):
+            with self.assertRaisesRegex(ValueError, f"rank={rank} of world=2"):
+                load(self.data.pipeline(), rank=rank, world=2)
+        with self.assertRaisesRegex(headrace.Error, "rank=3 of world=2"):
+            next(load("rank=3 world=2 " + self.data.pipeline()))
         with self.assertRaisesRegex(ValueError, "framework"):
             headrace.Loader(self.data.pipeline(), framework="jax")
         with self.assertRaises(KeyError):
@@ -394,7 +397,7 @@ class Ends(WithData):
     def test_start_again(self):
         """a run that cannot start says the same each time that a batch is asked for"""
         for process in (False, True):
-            loader = load(self.data.pipeline(), rank=2, world=2, process=process)
+            loader = load("rank=2 world=2 " + self.data.pipeline(), process=process)
             for _ in range(2):
                 with self.assertRaisesRegex(headrace.ParseError, "rank=2 of world=2: ranks are counted from 0"):
                     next(loader)
