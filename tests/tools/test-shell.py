@@ -115,6 +115,18 @@ class Completion(unittest.TestCase):
         shown = {name for _, name, _, _ in load("make_man").options(BUILD, "hr-launch")}
         self.assertGreater(len(shown), 20)
         self.assertEqual(set(bash("hr-launch", "--")), shown)
+        for program in ("hr-inspect", "hr-report"):
+            shown = {name for _, name, _, _ in load("make_man").options(BUILD, program)}
+            self.assertGreater(len(shown), 4)
+            self.assertEqual(set(bash(program, "--")), shown)
+        self.assertEqual(bash("hr-report", "runs"), [])  # files are bash's own
+
+    def test_option_values(self):
+        """the words that an option's value is one of, where --help says so"""
+        self.assertEqual(bash("hr-launch", "--on-stall", "="), ["tell", "fail"])
+        self.assertEqual(bash("hr-launch", "--on-stall", "=", "f"), ["fail"])
+        self.assertEqual(bash("hr-inspect", "--color", "=", "al"), ["always"])
+        self.assertEqual(bash("hr-launch", "--record", "="), [])  # bash's own: files
         self.assertEqual(bash("hr-verify", "parity", "--back"), ["--backend"])
         self.assertEqual(bash("hr-verify", "p"), ["parity"])
 
@@ -126,18 +138,21 @@ class Completion(unittest.TestCase):
                   f"setopt no_beep; print -r rea\"\"dy'; zpty -r z line '*ready*'; "
                   "zpty -w -n z $'hr-launch filesrc location=x \\'!\\' resize refer\\t'; "
                   "zpty -r -m z line '*reference=*' && print -r -- found; "
-                  "zpty -w -n z $'tor\\t'; zpty -r -m z line '*torchvision*' && print -r -- value; zpty -d z")
+                  "zpty -w -n z $'tor\\t'; zpty -r -m z line '*torchvision*' && print -r -- value; "
+                  "zpty -w -n z $'\\C-u'; zpty -w -n z $'hr-report --outp\\t'; zpty -r -m z line '*--output*' && print -r -- option; "
+                  "zpty -w -n z $'\\C-u'; zpty -w -n z $'hr-launch --balance=pi\\t'; zpty -r -m z line '*=pixels*' && print -r -- choice; zpty -d z")
         run = subprocess.run(["zsh", "-f", "-c", script], env=ENV, capture_output=True, text=True, timeout=60, check=False)
-        self.assertEqual(run.stdout.split(), ["found", "value"], run.stderr)
+        self.assertEqual(run.stdout.split(), ["found", "value", "option", "choice"], run.stderr)
 
 
 class Manual(unittest.TestCase):
     def test_options(self):
         """each page has the options of --help, word for word"""
         pages = load("make_man").pages(BUILD, ROOT / "docs" / "man")
-        self.assertEqual([path.name for path in pages], ["hr-inspect.1", "hr-launch.1", "hr-verify.1"])
+        self.assertEqual([path.name for path in pages], ["hr-inspect.1", "hr-launch.1", "hr-report.1", "hr-verify.1"])
         for path, text in pages.items():
             self.assertGreater(text.count("\n.TP\n"), 5, path)
+            self.assertRegex(text, r'\.\\" options ' + path.stem)
             self.assertEqual(path.read_text(encoding="utf-8"), text, f"run `make docs`: {path}")
 
     @unittest.skipUnless(shutil.which("man"), "no man")

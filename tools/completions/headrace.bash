@@ -1,8 +1,17 @@
-# bash completion for hr-launch, hr-inspect and hr-verify. Elements, properties and values come from
+# bash completion for hr-launch, hr-inspect, hr-report and hr-verify. Elements, properties and values come from
 # `hr-inspect --complete`, so from the tables of the elements that are installed; options from --help.
 
+# of one whose value is one of some words (--balance=none|pixels) these, behind its "="
 _headrace_options() {
-  "$1" "${@:3}" --help 2>/dev/null | grep -oE -- '(^|[ ,])--?[a-zA-Z][a-z-]*' | grep -oE -- '-.*' | sort -u |
+  local name=${2%%=*} kept= words
+  if [[ $2 == *=* ]]; then
+    [[ $COMP_WORDBREAKS == *=* ]] || kept=$name=
+    words=$("$1" "${@:3}" --help 2>/dev/null | grep -oE -- "^ +(-[a-zA-Z], )?$name=[a-z]+([|][a-z]+)+ ")
+    words=${words#*=}
+    compgen -P "$kept" -W "${words//|/ }" -- "${2#*=}"
+    return 0
+  fi
+  "$1" "${@:3}" --help 2>/dev/null | grep -oE -- '^ +(-[a-zA-Z], )?--[a-z-]+' | grep -oE -- '--?[a-zA-Z][a-z-]*' | sort -u |
     while read -r option; do
       [[ $option == "$2"* ]] && printf '%s\n' "$option"
     done
@@ -72,6 +81,14 @@ _hr_inspect() {
   fi
 }
 
+# its files are bash's own business
+_hr_report() {
+  local words current
+  COMPREPLY=()
+  _headrace_words
+  [[ $current != -* ]] || mapfile -t COMPREPLY < <(_headrace_options "${COMP_WORDS[0]}" "$current")
+}
+
 _hr_verify() {
   local words current
   COMPREPLY=()
@@ -89,4 +106,5 @@ _hr_verify() {
 
 complete -o default -o nospace -F _hr_launch hr-launch
 complete -o default -F _hr_inspect hr-inspect
+complete -o default -F _hr_report hr-report
 complete -o default -o nospace -F _hr_verify hr-verify

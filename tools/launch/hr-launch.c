@@ -100,7 +100,7 @@ static GOptionEntry entries[] = {
     "At the end, print all numbers on stdout: text (default), or json in one line", "text|json" },
   { "progress", 0, 0, G_OPTION_ARG_CALLBACK, set_progress,
     "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere",
-    "HOW" },
+    "auto|bar|lines|none" },
   { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
     "FILE" },
   { "dashboard", 0, 0, G_OPTION_ARG_STRING, &options.dashboard,
