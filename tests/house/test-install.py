@@ -13,8 +13,10 @@ import sys
 import tempfile
 import traceback
 
+import markdown
+
 BUILD, ROOT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+PAGE = ROOT / "docs" / "write-an-element.md"
 
 
 def run(*command, status=0, **environment):
@@ -65,31 +67,35 @@ def test_headers(installed):
             run(compiler, standard, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", source, *installed.flags("--cflags"))
 
 
-def test_element_outside(installed):
-    """an element made outside the tree is loaded through HR_PLUGIN_PATH and runs"""
-    plugin = installed.scratch / "plugins"
-    plugin.mkdir()
-    installed.compile(ROOT / "examples/stamp.c", plugin / "hrstamp.so", "-shared", "-fPIC")
-    out = installed.scratch / "out"
-    text = f"fakesrc num-buffers=3 ! stamp prefix=row- digits=3 workers=2 ! npysink location={out}"
-    run(installed.bin / "hr-launch", text, HR_PLUGIN_PATH=str(plugin), **installed.there)
-    values = [json.loads(p.read_text())["fields"]["stamp"]["value"] for p in sorted(out.glob("*.json"))]
-    assert values == ["row-000", "row-001", "row-002"], values
-    done = run(installed.bin / "hr-inspect", "stamp", HR_PLUGIN_PATH=str(plugin), **installed.there)
-    assert "Digits, filled with zeros" in done, done
+def test_element(installed):
+    """an element outside the tree, made, run and tested as docs/write-an-element.md says, word for word"""
+    home = installed.scratch / "home"
+    folder = home / "brightness"
+    home.mkdir()
+    files = {}
+    for block in markdown.blocks(PAGE):
+        if len(block.words) == 2 and block.language != "sh" and block.words[1] != "about":
+            files.setdefault(block.words[1], []).append(block.text)
+    assert sorted(files) == sorted(p.name for p in (ROOT / "examples" / "element").iterdir()), files.keys()
+    for name, parts in files.items():
+        assert "\n".join(parts) == (ROOT / "examples" / "element" / name).read_text(), f"{name} is another one in examples/element"
+    shell = markdown.Shell(ROOT, {**clean(), **installed.here, **installed.there, "HOME": str(home),
+                                  "PATH": f"{installed.bin}:{os.environ['PATH']}"})
+
+    def written(block):
+        # when the page's shell stands in the folder, the files are there as they are shown
+        if folder.exists():
+            for name, parts in files.items():
+                (folder / name).write_text("\n".join(parts))
+        return block.language == "sh"
+
+    try:
+        ran, compared = markdown.run_page(PAGE, shell, written, 120)
+    finally:
+        shell.close()
+    assert ran >= 7 and compared >= 6, (ran, compared)
     # without the path it is not found
-    run(installed.bin / "hr-launch", text, status=2, **installed.there)
-
-
-def test_contributing(installed):
-    """the element that CONTRIBUTING.md walks through is this one, word for word"""
-    text = CONTRIBUTING.read_text()
-    code = (ROOT / "examples/stamp.c").read_text()
-    shown = [block.split("```")[0] for block in text.split("```c\n")[1:]]
-    assert shown, "no C in CONTRIBUTING.md"
-    for block in shown:
-        assert block.strip() in code, block
-    del installed
+    run(installed.bin / "hr-launch", "fakesrc ! brightness ! fakesink", status=2, **installed.there)
 
 
 def test_embed(installed):
