@@ -114,6 +114,7 @@ accept (HrLink *link, HrBuffer *buffer, gsize bytes)
 
     buffer = hr_buffer_make_writable (buffer);
     buffer->number = link->next_number;
+    link->n_samples += MAX (hr_buffer_get_n_members (buffer), 1);
     __atomic_store_n (&link->next_number, link->next_number + 1, __ATOMIC_RELAXED);
     if (link->stamp == HR_STAMP_SAMPLES) {
       buffer->sample = buffer->number;
@@ -147,10 +148,9 @@ limit_reached (const HrLink *link)
 {
   guint64 limit = link->from->pipeline->settings.limit;
 
-  if (link->is_bounded)
-    return link->next_number >= link->last_number;
-  return !link->planned && (link->stamp == HR_STAMP_SAMPLES || link->stamp == HR_STAMP_JOINED)
-         && limit > 0 && (guint64)link->next_number * link->group >= limit;
+  if (link->is_bounded && link->next_number >= link->last_number)
+    return TRUE;
+  return limit > 0 && hr_link_counts (link) && link->n_samples >= limit;
 }
 
 /* Unlocks. Conditions live as long as the pipeline, so they are signalled without the lock. */

@@ -63,10 +63,11 @@ struct _HrLink {
   gint64 next_number;  /* written with the lock, read without too */
   gboolean raw;        /* blocks, not samples yet */
   gboolean planned;    /* a plan says how many samples come */
-  gboolean is_bounded; /* … or the run's steps, how many rows: */
+  gboolean is_bounded; /* … or the run's steps, how many buffers: */
   gint64 last_number;
-  guint group;   /* samples in each buffer */
-  guint segment; /* HR_STAMP_AGAIN: the one that ends here */
+  guint64 n_samples; /* where they get their numbers; of batches from elsewhere: all members */
+  guint group;       /* samples in each buffer */
+  guint segment;     /* HR_STAMP_AGAIN: the one that ends here */
 
   gboolean weighs; /* workers of the consumer start the costliest of a step first: hr-choice.c */
   gint64 accepted; /* tickets given to items */
@@ -149,6 +150,13 @@ hr_link_window_has (const HrLink *link, const HrLinkItem *item, guint64 window)
   gint64 ahead = item->ticket - link->emitted;
 
   return ahead <= 0 || ((guint64)ahead < window && link->slot_bytes <= link->max_bytes);
+}
+
+/* samples get their numbers there, and no plan says how many come */
+static inline gboolean
+hr_link_counts (const HrLink *link)
+{
+  return link->stamp == HR_STAMP_JOINED || (link->stamp == HR_STAMP_SAMPLES && !link->planned);
 }
 
 /* for the deadlock finder: would a producer, a consumer have to sleep? */

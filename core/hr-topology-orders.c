@@ -17,6 +17,13 @@ common_multiple (guint64 a, guint64 b)
   return a / x * b;
 }
 
+/* what others give decides about steps behind it, too */
+static gboolean
+is_join (const HrElement *element)
+{
+  return element->def->merge != NULL && element->def->join (element->run->self) != HR_JOIN_ZIP;
+}
+
 /* whole steps of all sinks below it: samples of ours that one takes */
 static void
 find_step (const HrElement *element, HrShard *shard)
@@ -31,36 +38,65 @@ find_step (const HrElement *element, HrShard *shard)
     shard->group = common_multiple (shard->group, block * run->group);
     return;
   }
-  if (def->merge != NULL && def->join (run->self) != HR_JOIN_ZIP)
-    return; /* what others give decides about steps, too */
+  if (is_join (element))
+    return;
   if (element->outputs->len == 0)
     shard->group = common_multiple (shard->group, run->group);
   for (guint i = 0; i < element->outputs->len; i++)
     find_step (((HrLink *)element->outputs->pdata[i])->to, shard);
 }
 
-/* How many rows a block makes is known when it is made: `steps` is counted where rows come out. And
- * the blocks of each rank make another number of them. */
 static gboolean
-bound_rows (HrPipeline *pipeline, HrRun *source, GError **error)
+is_border (const HrElement *element)
 {
-  const HrSettings *settings = &pipeline->settings;
-  gboolean packed = FALSE;
+  return is_join (element) || hr_packer_is (element->run);
+}
 
-  for (guint i = 0; i < pipeline->elements->len; i++) {
-    HrElement *element = pipeline->elements->pdata[i];
+/* TRUE: @element or one behind it */
+static gboolean
+leads_to (const HrElement *element, gboolean (*is) (const HrElement *element))
+{
+  gboolean found = is (element);
 
-    if (!hr_packer_is (element->run))
-      continue;
-    packed = TRUE;
-    for (guint k = 0; settings->steps > 0 && k < element->outputs->len; k++) {
-      HrLink *out = element->outputs->pdata[k];
+  for (guint i = 0; !found && i < element->outputs->len; i++)
+    found = leads_to (((HrLink *)element->outputs->pdata[i])->to, is);
+  return found;
+}
 
-      out->last_number = MAX ((gint64)settings->steps - pipeline->first_step, 0);
-      out->is_bounded = TRUE;
+static void
+bound_link (HrLink *link, gint64 last)
+{
+  link->last_number = last;
+  link->is_bounded = TRUE;
+}
+
+/* `steps`, where no plan knows of it: how many rows a block makes is known when it is made, so it
+ * is counted where rows come out; and where joins, and sources without an order, number samples */
+static void
+bound_steps (HrPipeline *pipeline)
+{
+  gint64 steps = (gint64)pipeline->settings.steps;
+
+  for (guint i = 0; steps > 0 && i < pipeline->links->len; i++) {
+    HrLink *link = pipeline->links->pdata[i];
+    HrShard shard = { .group = 1 };
+
+    if (hr_packer_is (link->from->run)) {
+      bound_link (link, MAX (steps - pipeline->first_step, 0));
+    } else if (hr_link_counts (link) && !leads_to (link->to, is_border)) {
+      find_step (link->to, &shard);
+      bound_link (link, steps * (gint64)(shard.group / link->group));
     }
   }
-  if (!packed)
+}
+
+/* the blocks of each rank make another number of rows */
+static gboolean
+check_rows (HrPipeline *pipeline, HrRun *source, GError **error)
+{
+  const HrSettings *settings = &pipeline->settings;
+
+  if (hr_packer_find (pipeline) == NULL)
     return TRUE;
   source->orders.steps = 0;
   if (settings->world == 1 || (settings->steps > 0 && source->orders.epochs == 0)
@@ -259,6 +295,28 @@ give_balance (HrPipeline *pipeline, HrRun *source, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_epochs (HrPipeline *pipeline, GError **error)
+{
+  const HrElement *source = NULL;
+
+  for (guint i = 0; i < pipeline->elements->len; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+
+    if (element->def->plans)
+      return TRUE;
+    if (element->inputs->len == 0)
+      source = element;
+  }
+  if (pipeline->settings.epochs <= 0)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "epochs=%" G_GINT64_FORMAT ": %s \"%s\" gives what it gives once; files and objects "
+               "(filesrc, s3src) can be gone through again",
+               pipeline->settings.epochs, source->def->name, source->common.name);
+  return FALSE;
+}
+
 gboolean
 hr_topology_give_orders (HrPipeline *pipeline, GError **error)
 {
@@ -271,6 +329,8 @@ hr_topology_give_orders (HrPipeline *pipeline, GError **error)
                  settings->rank, settings->world, settings->world - 1);
     return FALSE;
   }
+  if (!check_epochs (pipeline, error))
+    return FALSE;
   begin_mixes (pipeline);
   for (guint i = 0; i < pipeline->elements->len; i++) {
     HrElement *element = pipeline->elements->pdata[i];
@@ -293,14 +353,18 @@ hr_topology_give_orders (HrPipeline *pipeline, GError **error)
     find_step (element, &run->orders.shard);
     if (!give_rows (pipeline, run, error) || !give_balance (pipeline, run, error))
       return FALSE;
-    run->numbers->planned = TRUE;
+    run->numbers->planned = !leads_to (element, is_join);
+    if (!run->numbers->planned)
+      run->orders.steps = 0;
     if (settings->requests) {
       run->reader.requests = pipeline->requests;
       run->orders.next_unit = hr_requests_next;
       run->orders.unit_user = &run->reader;
-    } else if (!bound_rows (pipeline, run, error)) {
+    } else if (!check_rows (pipeline, run, error)) {
       return FALSE;
     }
   }
+  if (!settings->requests)
+    bound_steps (pipeline);
   return end_mixes (pipeline, error);
 }

@@ -135,6 +135,29 @@ test_random (gconstpointer settings)
   g_assert_cmpuint (count_fds (), ==, fds_before);
 }
 
+/* a reader that wants no more than so many steps, or samples, of batches that another made */
+static void
+test_ends (void)
+{
+  static const char *const settings[] = { "steps=2", "limit=5" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++) {
+    HrPipeline *writer, *reader;
+    guint n = 0;
+    int fds[2];
+
+    ipc_pair (fds);
+    writer = ipc_start ("fakesrc ! batch size=4 ! shmsink fd=%d", fds[0]);
+    reader = ipc_start ("%s shmsrc fd=%d ! appsink", settings[i], fds[1]);
+    for (HrBuffer *batch; (batch = pull (reader)) != NULL; n++)
+      hr_buffer_unref (batch);
+    g_assert_cmpuint (n, ==, 2);
+    finish (reader);
+    finish (writer);
+    hr_harness_assert_no_leaks ();
+  }
+}
+
 static char *
 get_sum (HrPipeline *pipeline)
 {
@@ -745,6 +768,7 @@ main (int argc, char **argv)
   g_test_add_data_func ("/shm/random/serial", "serial=true", test_random);
   g_test_add_data_func ("/shm/readers/1", GUINT_TO_POINTER (1), test_readers);
   g_test_add_data_func ("/shm/readers/3", GUINT_TO_POINTER (3), test_readers);
+  g_test_add_func ("/shm/ends", test_ends);
   g_test_add_func ("/shm/ranks", test_ranks);
   g_test_add_func ("/shm/no-copy", test_no_copy);
   g_test_add_func ("/shm/held", test_held);
