@@ -4,11 +4,14 @@ is shown as dead, keyboard and names for screen readers, light and dark. The pic
 
 usage: test-browser.py HR_LAUNCH SOURCE_ROOT [PICTURES]
 """
+import http.server
 import importlib.util
+import json
 import pathlib
 import re
 import signal
 import sys
+import threading
 import time
 
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
@@ -113,6 +116,27 @@ class Page(chromium.Case):
         self.assertIn("no answer", self.driver.title)
         self.picture("dashboard-dead.png")
 
+    def test_over(self):
+        """one that has ended is not taken for one that is gone; one that failed says so, and why"""
+        for text, status, bad in (("fakesrc num-buffers=600 ! trainsim step-time=5ms", "ended", False),
+                                  ("fakesrc ! identity name=spoilt error-after=600 ! trainsim step-time=5ms", "failed", True)):
+            run = self.open(text)
+            self.until(lambda: self.text("status") == "running", "running")
+            self.until(lambda: self.text("status") == status, status)  # pylint: disable=cell-var-from-loop
+            self.assertEqual("bad" in self.driver.find_element(By.ID, "status").get_attribute("class").split(), bad)
+            run.process.wait(timeout=60)
+            self.until(lambda: "does not answer since" in self.text("clock"), "it is gone")
+            self.assertEqual(self.text("status"), status)
+        self.assertIn("spoilt", self.driver.find_element(By.CSS_SELECTOR, "#notes li").text)
+
+    def test_scheme(self):
+        """dark from the start where the browser is set so"""
+        self.media(prefers_color_scheme="dark")
+        self.open()
+        self.until(lambda: self.samples() > 0, "samples")
+        self.assertEqual(self.driver.execute_script("return document.documentElement.dataset.theme"), "dark")
+        self.assertEqual(self.driver.find_element(By.ID, "theme").get_attribute("aria-pressed"), "true")
+
     def test_token(self):
         """the token leaves the address, and the page goes on by its cookie"""
         run = Run(where="0.0.0.0:0", token=TOKEN)
@@ -167,6 +191,117 @@ class Page(chromium.Case):
             self.assertIn(wanted, told)
         charts = [name for kind, name in told if kind == "image"]
         self.assertEqual(len(charts), 2, charts)
+
+
+class Made(chromium.Case):
+    """The page as it is, with numbers that are made: what it draws of them, to the pixel, and what it does with what is hostile."""
+
+    def setUp(self):
+        super().setUp()
+        test = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                name = self.path.strip("/") or "page.html"
+                body = json.dumps(test.next()).encode() if name == "stats.json" else (ROOT / "tools/dashboard" / name).read_bytes()
+                self.send_response(200)
+                self.send_header("Content-Type", {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript",
+                                                  "json": "application/json"}[name.rpartition(".")[2]])
+                self.send_header("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:")
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):  # pylint: disable=arguments-differ
+                pass
+
+        self.answers, self.asked = [], 0
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def tearDown(self):
+        try:
+            super().tearDown()
+        finally:
+            self.server.shutdown()
+            self.server.server_close()
+
+    def next(self):
+        """each answer once, then the last one again and again"""
+        self.asked += 1
+        return self.answers[min(self.asked, len(self.answers)) - 1]
+
+    @staticmethod
+    def stats(at, elements, history=(), **more):
+        return {"status": "running", "wall_s": at, "steps": 10 * at, "samples": 40 * at, "prepare_s": 0.25 * at, "transfer_s": 0.2 * at,
+                "transfer_wait_s": 0.15 * at, "train_s": 0.75 * at, "wait_ratio": 0.4, "cpu_s": at, "cold_start_s": 0.5, "n_steps": None,
+                "peak_rss_bytes": 1 << 20, "bottleneck": {"element": elements[-1]["name"], "kind": "cpu"}, "verdict": "v", "skipped": {}, "dropped": {},
+                "notes": [], "n_notes": 0, "history": list(history), "elements": elements, **more}
+
+    @staticmethod
+    def element(name, working, now=0, inputs=(), **more):
+        return {"name": name, "factory": name, "workers": 2, "items": 7, "inputs": list(inputs), "working_s": working, "blocked_in_s": 0,
+                "blocked_out_s": 0, "blocked_cpu_s": 0, "bytes_copied": 0, "queue": {"now": now, "room": 8, "mean": 0, "max": 0, "bytes": 0}, **more}
+
+    def show(self, *answers):
+        self.answers = answers
+        self.driver.get(f"http://127.0.0.1:{self.server.server_port}/")
+        end = time.monotonic() + DEADLINE
+        while self.asked < len(answers) + 1 and time.monotonic() < end:
+            time.sleep(0.1)
+        self.assertGreater(self.asked, len(answers))
+
+    def attributes(self, selector, *names):
+        return [[float(e.get_attribute(name)) for name in names] for e in self.driver.find_elements(By.CSS_SELECTOR, selector)]
+
+    def test_drawn(self):
+        """a box is filled as far as its element works, a bar as far as its queue is full, and both follow the numbers"""
+        first = [self.element("a", 0.4), self.element("b", 1.0, 2, ["a"])]
+        then = [self.element("a", 0.4 + 0.5), self.element("b", 1.0 + 1.5, 6, ["a"])]
+        self.show(self.stats(1, first), self.stats(2, then))
+        # of one second with two workers each
+        self.assertEqual(self.attributes("#graph .work", "width"), [[128 * 0.25], [128 * 0.75]])
+        self.assertEqual(self.attributes("#graph .queue", "height"), [[46 * 6 / 8]])
+        self.assertEqual(self.attributes("#graph .room", "height"), [[46]])
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#graph .work.most")), 1)
+        cells = [[cell.text for cell in row.find_elements(By.CSS_SELECTOR, "td")] for row in self.driver.find_elements(By.CSS_SELECTOR, "#elements tr")]
+        self.assertEqual([(row[2], row[6]) for row in cells], [("25 %", "–"), ("75 %", "6 of 8")])
+
+    def test_ratio(self):
+        """waiting for the device is waiting, and lies in the trainer's own time: as the stats have it, in the facts and in the plot"""
+        elements = [self.element("a", 0.1), self.element("b", 0.1, 0, ["a"])]
+        history = [{key: value for key, value in self.stats(at, elements).items() if key.endswith("_s") or key == "samples"} for at in range(1, 31)]
+        self.show(self.stats(31, elements, history))
+        self.assertEqual(self.driver.find_element(By.ID, "fact-wait-ratio").text, "40 %")
+        self.assertIn("now 40 %, least 40 %, most 40 %", self.driver.find_element(By.CSS_SELECTOR, "#wait title").get_attribute("textContent"))
+        self.assertIn("now 40.0, least 40.0, most 40.0", self.driver.find_element(By.CSS_SELECTOR, "#rate title").get_attribute("textContent"))
+        path = self.driver.find_element(By.CSS_SELECTOR, "#wait path").get_attribute("d")
+        tall = self.driver.execute_script("return document.getElementById('wait').clientHeight")
+        heights = {float(y) for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", path)}
+        self.assertEqual(heights, {round(tall - 4 - (tall - 24) * 0.4, 1)})
+
+    def test_hostile(self):
+        """names and texts of records are shown, and never become part of the page"""
+        evil = "<img src=x onerror=alert(1)></script><b>\u202e\u0000"
+        elements = [self.element(evil, 0.1), self.element("b", 0.1, 3, [evil])]
+        notes = [{"at": 1e9, "kind": evil, "text": evil}]
+        self.show(self.stats(1, elements, verdict=evil, skipped={evil: 3}, notes=notes, n_notes=1, status=evil))
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "main img, main script, p b, td b"), [])
+        for identity in ("verdict", "skipped", "notes", "status"):
+            self.assertIn("<img src=x", self.driver.find_element(By.ID, identity).text)
+
+    def test_wide(self):
+        """forty elements, names of a line's length, a small screen: what is wide scrolls in itself"""
+        elements = [self.element("source", 0)]
+        for i in range(40):
+            elements.append(self.element(f"element-{i}-" + "x" * 60, 0.5, 8, [elements[-1]["name"]]))
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+        self.show(self.stats(1, elements, notes=[{"at": 1, "kind": "k", "text": "t" * 500}], n_notes=1, verdict="v" * 300))
+        self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 390)
+        out = self.driver.execute_script("""const boxes = [...document.querySelectorAll('#graph .box')];
+          return [...document.querySelectorAll('#graph text')].filter(t => !boxes.some(b => t.getBBox().x >= b.getBBox().x
+            && t.getBBox().x + t.getBBox().width <= b.getBBox().x + b.getBBox().width)).map(t => t.textContent)""")
+        self.assertEqual(out, [])
+        self.check_accessible()
 
 
 tap.main()

@@ -9,10 +9,12 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 import urllib.parse
@@ -22,6 +24,8 @@ SANITIZER = sys.argv[3] if len(sys.argv) > 3 else "none"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
+
+from prometheus_client.parser import text_string_to_metric_families  # noqa: E402 # pylint: disable=wrong-import-position
 
 TOKEN = "a-token-of-the-tests"
 RUN = "fakesrc ! identity name=i ! batch size=4 ! prefetchqueue ! trainsim step-time=5ms"
@@ -106,6 +110,29 @@ def parse(text):
     return samples
 
 
+# what `promtool check metrics` looks at: the words of a name
+NO_UNITS = {"s", "sec", "secs", "ms", "us", "ns", "m", "min", "h", "d", "b", "kb", "mb", "gb", "tb", "kib", "mib", "gib", "milliseconds", "microseconds",
+            "nanoseconds", "minutes", "hours", "days", "bits", "kilobytes", "megabytes", "gigabytes", "percent"}
+NO_TYPES = {"counter", "gauge", "summary", "histogram", "untyped"}
+
+
+def lint(families):
+    """complaints, as promtool would have them"""
+    for family in families:
+        for name in {sample.name for sample in family.samples}:
+            words = name.split("_")
+            if not family.documentation.endswith("."):
+                yield f"{name}: no help"
+            if (family.type == "counter") != (words[-1] == "total"):
+                yield f"{name}: _total is for counters"
+            if family.type not in ("counter", "gauge") or words[-1] in ("sum", "count", "bucket"):
+                yield f"{name}: {family.type}"
+            if not re.fullmatch("headrace(_[a-z]+)+", name) or NO_TYPES.intersection(words) or NO_UNITS.intersection(words):
+                yield f"{name}: a word in it"
+            if any(unit in words and words[-1 - (words[-1] == "total")] != unit for unit in ("seconds", "bytes")):
+                yield f"{name}: the unit is not at its end"
+
+
 class Serves(unittest.TestCase):
     def test_page(self):
         """the page and its parts, none from elsewhere, nothing inline"""
@@ -146,6 +173,11 @@ class Serves(unittest.TestCase):
             status, headers, text = run.ask("/metrics")
             self.assertEqual((status, headers["Content-Type"]), (200, "text/plain; version=0.0.4; charset=utf-8"))
             first, second = parse(text), parse(run.ask("/metrics")[2])
+            families = list(text_string_to_metric_families(text))
+            self.assertEqual({(sample.name, tuple(sample.labels.items())): sample.value for family in families for sample in family.samples}, first)
+            self.assertEqual(list(lint(families)), [])
+            if shutil.which("promtool"):
+                subprocess.run(["promtool", "check", "metrics"], input=text, text=True, check=True, timeout=60)
             self.assertEqual(set(first), set(second))
             for key, value in first.items():
                 if key[0].endswith("_total"):
@@ -168,8 +200,37 @@ class Serves(unittest.TestCase):
                 self.assertIn(note["kind"], kinds)
                 self.assertIn("fault0", note["text"])
             metrics = parse(run.ask("/metrics")[2])
+            official = [sample for family in text_string_to_metric_families(run.ask("/metrics")[2]) for sample in family.samples]
+            self.assertEqual({sample.labels["kind"] for sample in official if sample.name == "headrace_skipped_samples_total"}, kinds)
             for kind in kinds:
                 self.assertGreater(metrics["headrace_skipped_samples_total", (("kind", kind),)], 0)
+
+
+    def test_provenance(self):
+        """a bad line comes with its file and its number"""
+        with tempfile.TemporaryDirectory(prefix="hr-dashboard-") as folder:
+            path = pathlib.Path(folder) / "a.jsonl"
+            good = json.dumps({"messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]})
+            path.write_text("\n".join([good, good, "{broken", *[good] * 400]) + "\n")
+            with running(f"on-error=skip filesrc location={path} ! jsonlparse ! trainsim step-time=20ms") as run:
+                note, = run.until(lambda s: s["notes"])["notes"]
+        self.assertEqual(note["kind"], "bad-json")
+        self.assertIn(f"{path}:3", note["text"])
+
+    def test_failed(self):
+        """who looks when the run fails is told so, and why; /healthz says it to those who ask by status alone"""
+        with running("fakesrc ! identity name=bad error-after=300 ! trainsim step-time=5ms") as run:
+            self.assertEqual(run.ask("/healthz")[0], 200)
+            stats = run.until(lambda s: s["status"] == "failed" and s["notes"])
+            self.assertEqual(run.ask("/healthz")[::2], (503, "failed\n"))
+            self.assertEqual(parse(run.ask("/metrics")[2])["headrace_running", ()], 0)
+            self.assertEqual(stats["notes"][-1]["kind"], "failed")
+            self.assertIn("bad", stats["notes"][-1]["text"])
+            self.assertEqual(run.process.wait(timeout=60), 1)
+        with running("fakesrc num-buffers=300 ! trainsim step-time=2ms") as run:
+            self.assertEqual(run.until(lambda s: s["status"] != "running")["samples"], 300)
+            self.assertEqual(run.ask("/healthz")[::2], (200, "ended\n"))
+            self.assertEqual(run.process.wait(timeout=60), 0)
 
 
 class Guards(unittest.TestCase):

@@ -11,6 +11,8 @@
 #define FIRST_PORT 8707
 #define N_PORTS 32 /* as many ranks of one machine find a port each */
 #define LEAST_TOKEN 16
+#define FAREWELL 1500 /* ms; a page asks once a second */
+#define LOOKING (3 * G_USEC_PER_SEC)
 
 /* nothing from elsewhere, nothing inline, in no frame of others */
 #define POLICY                                                                                     \
@@ -26,6 +28,7 @@ struct _Dashboard {
   SoupServer *server;
   Door *door;
   GThread *thread;
+  gint64 asked; /* when a page last did, by the thread */
 };
 
 /* ---- what is served ---- */
@@ -189,6 +192,7 @@ handle (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message, const char
   } else if (strcmp (path, "/page.css") == 0) {
     answer_file (message, "page.css", "text/css; charset=utf-8");
   } else if (strcmp (path, "/stats.json") == 0) {
+    self->asked = g_get_monotonic_time ();
     answer (message, SOUP_STATUS_OK, "application/json", stats_json (self));
   } else if (strcmp (path, "/metrics") == 0) {
     answer_metrics (self, message);
@@ -357,6 +361,26 @@ dashboard_note (Dashboard *self, const char *kind, const char *text)
   history_note (self->history, kind, text);
 }
 
+static gboolean
+quit (gpointer data)
+{
+  g_main_loop_quit (((Dashboard *)data)->loop);
+  return G_SOURCE_REMOVE;
+}
+
+/* who looks sees the last numbers, and whether it ended or failed */
+static gboolean
+say_farewell (gpointer data)
+{
+  Dashboard *self = data;
+  gboolean seen = self->asked > 0 && g_get_monotonic_time () - self->asked < LOOKING;
+  g_autoptr (GSource) end = g_timeout_source_new (seen ? FAREWELL : 0);
+
+  g_source_set_callback (end, quit, self, NULL);
+  g_source_attach (end, self->context);
+  return G_SOURCE_REMOVE;
+}
+
 void
 dashboard_free (Dashboard *self)
 {
@@ -364,7 +388,7 @@ dashboard_free (Dashboard *self)
     /* not before it runs: quit() would be forgotten */
     GSource *end = g_idle_source_new ();
 
-    g_source_set_callback (end, G_SOURCE_FUNC (g_main_loop_quit), self->loop, NULL);
+    g_source_set_callback (end, say_farewell, self, NULL);
     g_source_attach (end, self->context);
     g_source_unref (end);
     g_thread_join (self->thread);

@@ -21,6 +21,6 @@ Dashboard *dashboard_new (HrPipeline *pipeline, const char *where, const char *t
 const char *dashboard_get_uri (Dashboard *dashboard);
 /* a line for the page: a sample that was skipped, a warning, a stall; any thread */
 void dashboard_note (Dashboard *dashboard, const char *kind, const char *text);
-/* ends the thread */
+/* ends the thread; while a page is looking not before it has seen how the run ended, 1.5 s */
 void dashboard_free (Dashboard *dashboard);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Dashboard, dashboard_free)

@@ -10,7 +10,7 @@
 
 /* sums since the start; the page takes differences */
 typedef struct {
-  gdouble wall, prepare, transfer, train, cpu;
+  gdouble wall, prepare, transfer, transfer_wait, train, cpu;
   gint64 steps, samples;
 } Row;
 
@@ -66,6 +66,7 @@ history_add (History *history, JsonObject *stats)
   Row row = { .wall = number (stats, "wall_s"),
               .prepare = number (stats, "prepare_s"),
               .transfer = number (stats, "transfer_s"),
+              .transfer_wait = number (stats, "transfer_wait_s"),
               .train = number (stats, "train_s"),
               .cpu = number (stats, "cpu_s"),
               .steps = json_object_get_int_member_with_default (stats, "steps", 0),
@@ -107,6 +108,7 @@ history_write (History *history, JsonBuilder *json)
     hr_json_add_double (json, "wall_s", row->wall);
     hr_json_add_double (json, "prepare_s", row->prepare);
     hr_json_add_double (json, "transfer_s", row->transfer);
+    hr_json_add_double (json, "transfer_wait_s", row->transfer_wait);
     hr_json_add_double (json, "train_s", row->train);
     hr_json_add_double (json, "cpu_s", row->cpu);
     hr_json_add_int (json, "steps", row->steps);

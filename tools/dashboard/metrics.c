@@ -16,6 +16,8 @@ static const Family of_run[] = {
   { "headrace_images_total", "counter", "Images in those samples.", "images" },
   { "headrace_prepare_seconds_total", "counter", "Time the trainer waited for data.", "prepare_s" },
   { "headrace_transfer_seconds_total", "counter", "Time of copies to the device.", "transfer_s" },
+  { "headrace_transfer_wait_seconds_total", "counter",
+    "Time the trainer waited for those copies, part of its own.", "transfer_wait_s" },
   { "headrace_train_seconds_total", "counter", "Time the trainer took for itself.", "train_s" },
   { "headrace_cpu_seconds_total", "counter", "Processor time since the start of the run.",
     "cpu_s" },

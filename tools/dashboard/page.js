@@ -26,15 +26,20 @@ function svg(parent, name, attributes, text) {
   return node;
 }
 
+// d: key → how much of it there was. Waiting for the device lies in the trainer's own time.
+function waitRatio(d) {
+  const total = d("prepare_s") + d("train_s");
+  return total > 0 ? (d("prepare_s") + Math.min(d("transfer_wait_s"), d("train_s"))) / total : null;
+}
+
 // of the last seconds where there are some, else of the whole run
 function between(stats) {
   const rows = stats.history, now = {
-    wall_s: stats.wall_s, prepare_s: stats.prepare_s, transfer_s: stats.transfer_s, train_s: stats.train_s,
+    wall_s: stats.wall_s, prepare_s: stats.prepare_s, transfer_wait_s: stats.transfer_wait_s, train_s: stats.train_s,
     samples: stats.samples, cpu_s: stats.cpu_s };
-  const from = rows.length > WINDOW ? rows[rows.length - WINDOW] : { wall_s: 0, prepare_s: 0, transfer_s: 0, train_s: 0, samples: 0, cpu_s: 0 };
+  const from = rows.length > WINDOW ? rows[rows.length - WINDOW] : { wall_s: 0, prepare_s: 0, transfer_wait_s: 0, train_s: 0, samples: 0, cpu_s: 0 };
   const d = (key) => now[key] - from[key];
-  const wait = d("prepare_s") + d("transfer_s");
-  return { wait: wait + d("train_s") > 0 ? wait / (wait + d("train_s")) : null,
+  return { wait: waitRatio(d),
     rate: d("wall_s") > 0 ? d("samples") / d("wall_s") : null, cpu: d("wall_s") > 0 ? d("cpu_s") / d("wall_s") : null };
 }
 
@@ -97,7 +102,7 @@ function drawGraph(stats, parts) {
       svg(root, "rect", { class: "room", x: x - 12, y, width: 8, height: tall });
       svg(root, "rect", { class: "queue", x: x - 12, y: y + tall * (1 - fill), width: 8, height: tall * fill });
     }
-    svg(root, "text", { x: x + 8, y: y + 19 }, e.name);
+    svg(root, "text", { x: x + 8, y: y + 19 }, e.name.length > 15 ? e.name.slice(0, 14) + "…" : e.name);
     svg(root, "text", { class: "soft", x: x + 8, y: y + 36 }, `${percent(parts[e.name].working)} · ${count(e.items)}`);
   }
   $("graph").replaceChildren(root);
@@ -196,10 +201,7 @@ function draw(stats) {
   if (stats.verdict !== shownVerdict) $("verdict").textContent = shownVerdict = stats.verdict;
   drawFacts(stats, now);
   drawGraph(stats, parts);
-  drawChart("wait", series(stats.history, (d) => {
-    const wait = d("prepare_s") + d("transfer_s");
-    return wait + d("train_s") > 0 ? wait / (wait + d("train_s")) : null;
-  }), 1, "Wait ratio", percent);
+  drawChart("wait", series(stats.history, waitRatio), 1, "Wait ratio", percent);
   drawChart("rate", series(stats.history, (d) => d("wall_s") > 0 ? d("samples") / d("wall_s") : null), 0, "Samples per second", (v) => v.toFixed(1));
   drawTable(stats, parts);
   drawNotes(stats);

@@ -393,6 +393,14 @@ open_dashboard (HrPipeline *pipeline, LaunchWatch *watch, Dashboard **dashboard,
     fprintf (stderr, "dashboard: %s\n", dashboard_get_uri (*dashboard));
   return TRUE;
 }
+
+static void
+close_dashboard (Dashboard *dashboard, const GError *error)
+{
+  if (dashboard != NULL && error != NULL)
+    dashboard_note (dashboard, "failed", error->message);
+  g_clear_pointer (&dashboard, dashboard_free);
+}
 #else
 typedef struct _Dashboard Dashboard;
 
@@ -409,7 +417,7 @@ open_dashboard (HrPipeline *pipeline G_GNUC_UNUSED, LaunchWatch *watch G_GNUC_UN
 }
 
 static void
-dashboard_free (Dashboard *dashboard G_GNUC_UNUSED)
+close_dashboard (Dashboard *dashboard G_GNUC_UNUSED, const GError *error G_GNUC_UNUSED)
 {
 }
 #endif
@@ -448,7 +456,7 @@ run (HrPipeline *pipeline)
     hr_pipeline_wait (pipeline, NULL);
   }
   signal_number = launch_watch_end (watch);
-  g_clear_pointer (&dashboard, dashboard_free);
+  close_dashboard (dashboard, error);
   if (started && options.checkpoint != NULL)
     launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
 
