@@ -209,6 +209,16 @@ docs: build ## write docs/elements and the manual's options from the programs' o
 	@tools/make-docs $(BUILD) docs/elements
 	@tools/make-man $(BUILD) docs/man
 
+.PHONY: api-docs
+api-docs: build ## the reference of the C library, as HTML in build/docs/reference/reference; what has no comment is an error
+	@$(DEPS) docs
+	@ninja -C $(BUILD) docs/reference/reference
+
+.PHONY: deb
+deb: ## Debian packages in build/deb
+	@$(DEPS) deb
+	@tools/deb build/deb
+
 .PHONY: help
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16

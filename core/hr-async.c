@@ -192,6 +192,10 @@ hr_ticket_set_data (HrTicket *ticket, gpointer data)
 
 /**
  * hr_ticket_get_data: (skip)
+ *
+ * Gives what hr_ticket_set_data() was given.
+ *
+ * Returns: (nullable): the element's own
  */
 gpointer
 hr_ticket_get_data (const HrTicket *ticket)

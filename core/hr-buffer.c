@@ -23,6 +23,8 @@ G_DEFINE_BOXED_TYPE (HrBuffer, hr_buffer, hr_buffer_ref, hr_buffer_unref)
 /**
  * hr_buffer_new:
  *
+ * Makes an empty buffer.
+ *
  * Returns: (transfer full): a buffer without fields; the core stamps its numbers when it is pushed
  */
 HrBuffer *
@@ -38,6 +40,8 @@ hr_buffer_new (void)
 
 /**
  * hr_buffer_ref:
+ *
+ * Adds a reference.
  *
  * Returns: (transfer full): @buffer, which is shared and read-only now
  */
@@ -59,6 +63,8 @@ clear_fields (HrBuffer *buffer)
 /**
  * hr_buffer_unref:
  * @buffer: (transfer full): a buffer
+ *
+ * Gives a reference back; with the last one it dies.
  */
 void
 hr_buffer_unref (HrBuffer *buffer)
@@ -82,6 +88,8 @@ hr_buffer_unref (HrBuffer *buffer)
 
 /**
  * hr_buffer_is_writable:
+ *
+ * Tells whether it may be changed.
  *
  * Returns: %TRUE if you are its only owner
  */
@@ -126,6 +134,8 @@ copy_buffer (const HrBuffer *buffer)
  * hr_buffer_make_writable:
  * @buffer: (transfer full): a buffer
  *
+ * Gives you a buffer that you may change. Never copies pixels.
+ *
  * Returns: (transfer full): @buffer when you are its only owner, else a copy of its header and its
  *   list of fields. The data is shared, and stays read-only.
  */
@@ -144,6 +154,8 @@ hr_buffer_make_writable (HrBuffer *buffer)
 /**
  * hr_buffer_set_rows: (skip)
  * @rows: (transfer full) (nullable): which lines are samples
+ *
+ * Says which lines of its field "lines" are samples.
  */
 void
 hr_buffer_set_rows (HrBuffer *buffer, HrRows *rows)
@@ -156,6 +168,8 @@ hr_buffer_set_rows (HrBuffer *buffer, HrRows *rows)
 /**
  * hr_buffer_get_rows: (skip)
  *
+ * Tells which lines of its field "lines" are samples.
+ *
  * Returns: (transfer none) (nullable): which lines are samples; %NULL: all that are not blank
  */
 HrRows *
@@ -167,6 +181,8 @@ hr_buffer_get_rows (const HrBuffer *buffer)
 /**
  * hr_buffer_set_origin:
  * @origin: (transfer full) (nullable): where it came from
+ *
+ * Says which line of which object it was.
  */
 void
 hr_buffer_set_origin (HrBuffer *buffer, HrOrigin *origin)
@@ -178,6 +194,8 @@ hr_buffer_set_origin (HrBuffer *buffer, HrOrigin *origin)
 
 /**
  * hr_buffer_get_origin:
+ *
+ * Tells which line of which object it was.
  *
  * Returns: (transfer none) (nullable): where it came from
  */
@@ -247,6 +265,8 @@ get_value (const HrBuffer *buffer, const char *name, HrFieldType type)
  * hr_buffer_set_tensor:
  * @name: interned: a literal or g_intern_string()
  * @tensor: (transfer full): the value
+ *
+ * Sets a field, whatever was there of that name.
  */
 void
 hr_buffer_set_tensor (HrBuffer *buffer, const char *name, HrTensor *tensor)
@@ -258,6 +278,8 @@ hr_buffer_set_tensor (HrBuffer *buffer, const char *name, HrTensor *tensor)
  * hr_buffer_set_list:
  * @name: interned: a literal or g_intern_string()
  * @list: (transfer full): the value
+ *
+ * Sets a field, whatever was there of that name.
  */
 void
 hr_buffer_set_list (HrBuffer *buffer, const char *name, HrList *list)
@@ -269,6 +291,8 @@ hr_buffer_set_list (HrBuffer *buffer, const char *name, HrList *list)
  * hr_buffer_set_json:
  * @name: interned: a literal or g_intern_string()
  * @node: (transfer full): the value
+ *
+ * Sets a field, whatever was there of that name.
  */
 void
 hr_buffer_set_json (HrBuffer *buffer, const char *name, JsonNode *node)
@@ -280,6 +304,8 @@ hr_buffer_set_json (HrBuffer *buffer, const char *name, JsonNode *node)
  * hr_buffer_set_string:
  * @name: interned: a literal or g_intern_string()
  * @value: the value, copied
+ *
+ * Sets a field, whatever was there of that name.
  */
 void
 hr_buffer_set_string (HrBuffer *buffer, const char *name, const char *value)
@@ -290,6 +316,8 @@ hr_buffer_set_string (HrBuffer *buffer, const char *name, const char *value)
 /**
  * hr_buffer_remove:
  * @name: a field; none of that name is fine
+ *
+ * Takes a field away.
  */
 void
 hr_buffer_remove (HrBuffer *buffer, const char *name)
@@ -306,6 +334,9 @@ hr_buffer_remove (HrBuffer *buffer, const char *name)
 
 /**
  * hr_buffer_get_tensor:
+ * @name: the field's name
+ *
+ * Finds a field.
  *
  * Returns: (transfer none) (nullable): the field, if there is one of that name and it is a tensor
  */
@@ -317,6 +348,9 @@ hr_buffer_get_tensor (const HrBuffer *buffer, const char *name)
 
 /**
  * hr_buffer_get_list:
+ * @name: the field's name
+ *
+ * Finds a field.
  *
  * Returns: (transfer none) (nullable): the field, if there is one of that name and it is a list
  */
@@ -328,6 +362,9 @@ hr_buffer_get_list (const HrBuffer *buffer, const char *name)
 
 /**
  * hr_buffer_get_json:
+ * @name: the field's name
+ *
+ * Finds a field.
  *
  * Returns: (transfer none) (nullable): the field, if there is one of that name and it is JSON
  */
@@ -339,6 +376,9 @@ hr_buffer_get_json (const HrBuffer *buffer, const char *name)
 
 /**
  * hr_buffer_get_string:
+ * @name: the field's name
+ *
+ * Finds a field.
  *
  * Returns: (transfer none) (nullable): the field, if there is one of that name and it is a string
  */
@@ -350,6 +390,8 @@ hr_buffer_get_string (const HrBuffer *buffer, const char *name)
 
 /**
  * hr_buffer_get_n_fields:
+ *
+ * Counts its fields.
  *
  * Returns: number of fields
  */
@@ -363,6 +405,8 @@ hr_buffer_get_n_fields (const HrBuffer *buffer)
  * hr_buffer_get_field:
  * @index: below hr_buffer_get_n_fields()
  * @type: (out) (optional): its type
+ *
+ * Goes through the fields.
  *
  * Returns: (transfer none): the field's name; fields keep the order in which they were first set
  */
@@ -378,6 +422,8 @@ hr_buffer_get_field (const HrBuffer *buffer, guint index, HrFieldType *type)
 /**
  * hr_buffer_copy_fields:
  * @from: (transfer none): a buffer whose fields @buffer gets too; the data is shared
+ *
+ * Adds the fields of another buffer, which take the place of those of the same name.
  */
 void
 hr_buffer_copy_fields (HrBuffer *buffer, const HrBuffer *from)
@@ -413,6 +459,8 @@ hr_buffer_add_member (HrBuffer *buffer, HrBuffer *member)
 /**
  * hr_buffer_get_n_members:
  *
+ * Counts the samples of a batch.
+ *
  * Returns: number of samples of a batch, holes too; 0 if it is none
  */
 guint
@@ -425,6 +473,8 @@ hr_buffer_get_n_members (const HrBuffer *buffer)
  * hr_buffer_get_member:
  * @index: below hr_buffer_get_n_members()
  *
+ * Goes through the samples of a batch.
+ *
  * Returns: (transfer none): that sample of a batch
  */
 HrBuffer *
@@ -436,6 +486,8 @@ hr_buffer_get_member (const HrBuffer *buffer, guint index)
 
 /**
  * hr_buffer_get_n_bytes:
+ *
+ * Adds up its tensors. Members are not followed.
  *
  * Returns: bytes of all tensors in its fields and lists, each counted once a field
  */
@@ -486,6 +538,8 @@ hr_buffer_make_hole (HrBuffer *buffer, GError *error)
 /**
  * hr_buffer_get_error:
  *
+ * Tells why a sample was skipped or left out; members of a delivered batch tell it too.
+ *
  * Returns: (transfer none) (nullable): why it is a hole
  */
 const GError *
@@ -496,6 +550,8 @@ hr_buffer_get_error (const HrBuffer *buffer)
 
 /**
  * hr_buffer_live:
+ *
+ * Counts the buffers of the process.
  *
  * Returns: number of buffers that exist, for leak checks in tests
  */

@@ -48,6 +48,15 @@ char *hr_origin_to_string (const HrOrigin *origin);
  */
 typedef struct _HrList HrList;
 
+/**
+ * HrFieldType:
+ * @HR_FIELD_TENSOR: #HrTensor
+ * @HR_FIELD_LIST: #HrList
+ * @HR_FIELD_JSON: #JsonNode
+ * @HR_FIELD_STRING: UTF-8
+ *
+ * What a field, or an item of a list, is.
+ */
 typedef enum { HR_FIELD_TENSOR, HR_FIELD_LIST, HR_FIELD_JSON, HR_FIELD_STRING } HrFieldType;
 
 #define HR_TYPE_LIST (hr_list_get_type ())
@@ -79,6 +88,8 @@ void hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor);
  * @HR_BUFFER_BLOCK_END: the last packed row of its block; with scan=lengths, the last sample of its
  *   row as well
  * @HR_BUFFER_DROPPED: of a hole: a policy left the sample out, it is not bad
+ *
+ * What is special about a buffer.
  */
 typedef enum {
   HR_BUFFER_HOLE = 1 << 0,
@@ -101,7 +112,13 @@ typedef enum {
  * gives it away. Shared buffers are read-only; hr_buffer_make_writable() gives you one you own.
  */
 typedef struct _HrBuffer HrBuffer;
-typedef struct _HrForeign HrForeign; /* private: hr-foreign.h */
+
+/**
+ * HrForeign:
+ *
+ * Private to the core: where the run of another process is behind a buffer that it sent.
+ */
+typedef struct _HrForeign HrForeign;
 struct _HrBuffer {
   gint64 number;
   gint64 sample;
@@ -194,14 +211,31 @@ HrBuffer *hr_buffer_get_member (const HrBuffer *buffer, guint index);
 
 /* sum of the bytes of all tensors, each counted once a field; members are not followed */
 gsize hr_buffer_get_n_bytes (const HrBuffer *buffer);
-/* sha256, in hexadecimal, of its content: names, dtypes, shapes and bytes of all fields, and which
- * members are holes; (transfer full) */
+
+/**
+ * hr_buffer_get_digest:
+ *
+ * Sums up its content: names, dtypes, shapes and bytes of all fields, and which members are holes.
+ *
+ * Returns: (transfer full): sha256, in hexadecimal
+ */
 char *hr_buffer_get_digest (const HrBuffer *buffer);
 
-/* private to the core: drops all fields and the reservation, keeps number and origin; takes @error
+/**
+ * hr_buffer_make_hole:
+ * @error: (transfer full) (nullable): why
+ *
+ * For the core: drops all fields and the reservation, keeps number and origin.
  */
 void hr_buffer_make_hole (HrBuffer *buffer, GError *error);
-/* private to the core: of a batch: that sample becomes a hole; takes @error */
+
+/**
+ * hr_buffer_lose_member:
+ * @index: below hr_buffer_get_n_members()
+ * @error: (transfer full): why
+ *
+ * For the core: that sample of a batch becomes a hole.
+ */
 void hr_buffer_lose_member (HrBuffer *batch, guint index, GError *error);
 /* (transfer none) (nullable): why it is a hole; members of a delivered batch tell it too */
 const GError *hr_buffer_get_error (const HrBuffer *buffer);

@@ -15,25 +15,52 @@ G_BEGIN_DECLS
  */
 typedef struct _HrElement HrElement;
 #define HR_TYPE_ELEMENT (hr_element_get_type ())
+
+/**
+ * HR_ELEMENT_CAST:
+ * @o: an element
+ *
+ * Casts, and checks with GObject's checks.
+ */
 #define HR_ELEMENT_CAST(o) (G_TYPE_CHECK_INSTANCE_CAST ((o), HR_TYPE_ELEMENT, HrElement))
 #define HR_IS_ELEMENT(o) (G_TYPE_CHECK_INSTANCE_TYPE ((o), HR_TYPE_ELEMENT))
 GType hr_element_get_type (void);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrElement, g_object_unref)
 
-/* "imagedecode", and "imagedecode0" or what name= says; (transfer none) */
+/**
+ * hr_element_get_factory:
+ *
+ * What kind of element it is.
+ *
+ * Returns: (transfer none): the name of its table: "imagedecode"
+ */
 const char *hr_element_get_factory (HrElement *element);
+
+/**
+ * hr_element_get_name:
+ *
+ * What it is called in its pipeline.
+ *
+ * Returns: (transfer none): "imagedecode0", or what `name=` says
+ */
 const char *hr_element_get_name (HrElement *element);
+
 /**
  * hr_element_get_next:
  * @pad: of its outputs, from 0
+ *
+ * Follows a link forwards. Links are there once the whole text is parsed.
  *
  * Returns: (transfer none) (nullable): the element that an output leads to; %NULL if there is none,
  *   or not yet
  */
 HrElement *hr_element_get_next (HrElement *element, guint pad);
+
 /**
  * hr_element_get_previous:
  * @pad: of its inputs, from 0
+ *
+ * Follows a link backwards. Links are there once the whole text is parsed.
  *
  * Returns: (transfer none) (nullable): the element that an input comes from; %NULL if there is
  *   none, or not yet
@@ -50,6 +77,7 @@ HrElement *hr_element_get_previous (HrElement *element, guint pad);
  * Returns: %TRUE if it was set, be it to its default
  */
 gboolean hr_element_is_set (HrElement *element, const char *property);
+
 /**
  * hr_element_warn: (skip)
  * @why: what the user should know although the run goes on
@@ -57,6 +85,7 @@ gboolean hr_element_is_set (HrElement *element, const char *property);
  * A %HR_MESSAGE_WARNING in the element's name. From any thread, between start() and stop().
  */
 void hr_element_warn (HrElement *element, const GError *why);
+
 /**
  * hr_element_end_run: (skip)
  * @why: (nullable) (transfer full): what has gone wrong; %NULL: nothing, but it need not go on
@@ -65,6 +94,7 @@ void hr_element_warn (HrElement *element, const GError *why);
  * what none of the element's functions is inside for; between start() and stop().
  */
 void hr_element_end_run (HrElement *element, GError *why);
+
 /**
  * hr_element_get_outcome: (skip)
  * @why: (out) (optional): its first error; #HR_CORE_ERROR_STOPPED if it was stopped
@@ -74,6 +104,7 @@ void hr_element_end_run (HrElement *element, GError *why);
  * Returns: %TRUE if the run has come to its end
  */
 gboolean hr_element_get_outcome (HrElement *element, GError **why);
+
 /**
  * hr_element_get_checkpoint: (skip)
  * @buffer: that the sink has got
@@ -86,6 +117,7 @@ gboolean hr_element_get_outcome (HrElement *element, GError **why);
  */
 char *hr_element_get_checkpoint (HrElement *element, HrBuffer *buffer, gint64 *n_steps,
                                  GError **error);
+
 /**
  * hr_element_is_measured: (skip)
  * @field: one that the element gives, "images"
@@ -96,6 +128,7 @@ char *hr_element_get_checkpoint (HrElement *element, HrBuffer *buffer, gint64 *n
  *   large it is is enough
  */
 gboolean hr_element_is_measured (HrElement *element, const char *field);
+
 /**
  * hr_element_get_stop_fd: (skip)
  *
@@ -127,27 +160,48 @@ int hr_element_get_stop_fd (HrElement *element);
  */
 void hr_element_propose_allocator (HrElement *element, const char *field, HrAllocator *allocator);
 
-/* what a call to an element's function may use; valid during the call, only in its thread */
+/**
+ * HrOut:
+ *
+ * What a call to an element's function may use; valid during the call, only in its thread.
+ */
 typedef struct _HrOut HrOut;
-/* one buffer inside an asynchronous element, from submit to hr_ticket_done() */
+
+/**
+ * HrTicket:
+ *
+ * One buffer inside an asynchronous element, from submit() to hr_ticket_done().
+ */
 typedef struct _HrTicket HrTicket;
 
-typedef enum {
-  HR_FLOW_MORE, /* call me again */
-  HR_FLOW_END,  /* that was the last */
-  HR_FLOW_ERROR /* the error is set */
-} HrFlow;
+/**
+ * HrFlow:
+ * @HR_FLOW_MORE: call me again
+ * @HR_FLOW_END: that was the last
+ * @HR_FLOW_ERROR: the error is set
+ *
+ * What a function that is called again and again says.
+ */
+typedef enum { HR_FLOW_MORE, HR_FLOW_END, HR_FLOW_ERROR } HrFlow;
 
-typedef enum {
-  HR_PARALLEL_NO, /* one thread: state between buffers lives in the worker */
-  HR_PARALLEL_YES /* workers=N; order is kept by the core */
-} HrParallel;
+/**
+ * HrParallel:
+ * @HR_PARALLEL_NO: one thread: state between buffers lives in the worker
+ * @HR_PARALLEL_YES: workers=N; order is kept by the core
+ *
+ * Whether an element may have several workers.
+ */
+typedef enum { HR_PARALLEL_NO, HR_PARALLEL_YES } HrParallel;
 
-typedef enum {
-  HR_JOIN_ZIP,    /* one buffer of each input, merged; ends when any input ends */
-  HR_JOIN_CONCAT, /* the first input to its end, then the next; ends when all ended */
-  HR_JOIN_ANY     /* whatever comes; ends when all ended */
-} HrJoin;
+/**
+ * HrJoin:
+ * @HR_JOIN_ZIP: one buffer of each input, merged; ends when any input ends
+ * @HR_JOIN_CONCAT: the first input to its end, then the next; ends when all ended
+ * @HR_JOIN_ANY: whatever comes; ends when all ended
+ *
+ * How an element of many inputs takes them.
+ */
+typedef enum { HR_JOIN_ZIP, HR_JOIN_CONCAT, HR_JOIN_ANY } HrJoin;
 
 /**
  * HrElementDef:
@@ -364,6 +418,9 @@ void hr_out_drop (HrOut *out, HrBuffer *buffer, HrOrigin *origin, GError *why);
 
 /**
  * hr_out_pad: (skip)
+ * @epoch: from 0
+ * @place: in the order of that epoch
+ * @row: the packed row that it is for
  *
  * A place of the order without a sample: fills up the last step of an epoch. A hole takes it. @row
  * is the packed row that it is for.
@@ -372,6 +429,7 @@ void hr_out_pad (HrOut *out, guint epoch, gint64 place, const HrRowMark *row);
 
 /**
  * hr_out_leave_out: (skip)
+ * @epoch: from 0
  * @origin: (transfer full): of the line
  * @wanted: says which place, and why: left_out
  *
@@ -394,55 +452,127 @@ void hr_out_leave_out (HrOut *out, guint epoch, HrOrigin *origin, const HrWanted
 void hr_out_adopt (HrOut *out, HrBuffer *buffer, const char *checkpoint, const char *refusal,
                    gint64 n_steps);
 
-/* batch: TRUE: a sample with #HR_BUFFER_BLOCK_END ends a block, of which one row is made, whatever
- * block() says */
+/**
+ * hr_out_has_numbered_rows:
+ *
+ * For `batch`: asks whether rows have been made up beforehand.
+ *
+ * Returns: %TRUE: a sample with #HR_BUFFER_BLOCK_END ends a block, of which one row is made,
+ *   whatever block() says
+ */
 gboolean hr_out_has_numbered_rows (HrOut *out);
 
 /**
  * hr_out_alloc:
  * @field: the field the bytes are for: who consumes it further down may have proposed an allocator,
  *   see hr_element_propose_allocator()
+ * @size: bytes
  * @error: #HR_CORE_ERROR_STOPPED when the pipeline is being stopped: just return FALSE
  *
  * Bytes of a sample, within the pipeline's budget: may wait until earlier samples have left.
+ *
+ * Returns: (transfer full): a block of at least @size bytes, whatever they were; %NULL with an
+ *   error
  */
 HrMemory *hr_out_alloc (HrOut *out, const char *field, gsize size, GError **error);
 
-/* TRUE: nobody wants the output any more; leave soon */
+/**
+ * hr_out_is_closed:
+ *
+ * Asks whether anybody still wants the output.
+ *
+ * Returns: %TRUE: nobody does; leave soon
+ */
 gboolean hr_out_is_closed (HrOut *out);
-/* for who waits in a loop of its own, twice a second or more often: if somebody wants to know what
- * for, waits_for() tells */
+
+/**
+ * hr_out_answer:
+ *
+ * For who waits in a loop of its own, twice a second or more often: if somebody wants to know what
+ * for, waits_for() tells.
+ */
 void hr_out_answer (HrOut *out);
-/* bytes that have come from outside: as long as some do, the run moves */
+
+/**
+ * hr_out_count_read:
+ * @bytes: that have come
+ *
+ * Says that bytes have come from outside: as long as some do, the run moves.
+ */
 void hr_out_count_read (HrOut *out, gsize bytes);
-/* readable (level) when hr_out_is_closed() becomes TRUE: for poll() beside your own descriptors */
+
+/**
+ * hr_out_get_wake_fd:
+ *
+ * For poll() beside your own descriptors.
+ *
+ * Returns: readable (level) when hr_out_is_closed() becomes %TRUE. It is the core's: do not close
+ *   it
+ */
 int hr_out_get_wake_fd (HrOut *out);
-/* an interruptible sleep; FALSE if it was cut short because the element is closed */
+
+/**
+ * hr_out_sleep:
+ * @nanoseconds: how long
+ *
+ * Sleeps, and wakes when the element is closed.
+ *
+ * Returns: %FALSE if it was cut short because the element is closed
+ */
 gboolean hr_out_sleep (HrOut *out, gint64 nanoseconds);
-/* zero-copy is a number: say how many bytes of sample data you copied */
+
+/**
+ * hr_out_count_copy:
+ * @bytes: that were copied
+ *
+ * Zero-copy is a number: says how much sample data was copied.
+ */
 void hr_out_count_copy (HrOut *out, gsize bytes);
-/* --serial: one sample at a time, one request in flight */
+
+/**
+ * hr_out_is_serial:
+ *
+ * Asks for serial=true: one sample at a time, one request in flight.
+ *
+ * Returns: %TRUE if the pipeline is serial
+ */
 gboolean hr_out_is_serial (HrOut *out);
+
 /**
  * hr_out_get_plan: (skip)
  *
  * What to read: sources only.
+ *
+ * Returns: (transfer none): the plan; it belongs to this thread
  */
 HrPlan *hr_out_get_plan (HrOut *out);
+
 /**
  * hr_out_peek_place: (skip)
+ * @place: (out): where it is, and which input has it
  *
  * What a mix gives next; it stays the next until hr_out_advance_place(). For choose() only.
+ *
+ * Returns: #HR_PLAN_READ: @place is set; #HR_PLAN_LATER: ask again; #HR_PLAN_END: there are no more
  */
 HrPlanNext hr_out_peek_place (HrOut *out, HrMixPlace *place);
+
 /**
  * hr_out_advance_place: (skip)
+ *
+ * The place that hr_out_peek_place() gave is dealt with. For choose() only.
  */
 void hr_out_advance_place (HrOut *out);
+
 /**
  * hr_out_get_element: (skip)
+ *
+ * Tells which element this call is for.
+ *
+ * Returns: (transfer none): the element
  */
 HrElement *hr_out_get_element (HrOut *out);
+
 /**
  * hr_out_wait_request: (skip)
  *
@@ -461,16 +591,64 @@ void hr_out_wait_request (HrOut *out);
  * Without both the sample is left out: a hole takes its place. The ticket is gone after this.
  */
 void hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error);
-/* the ticket now needs @bytes in all. FALSE: not yet; stop its transfers until resume() */
+
+/**
+ * hr_ticket_reserve:
+ * @bytes: of memory
+ *
+ * The ticket now needs so many bytes in all.
+ *
+ * Returns: %FALSE: not yet; stop its transfers until resume()
+ */
 gboolean hr_ticket_reserve (HrTicket *ticket, guint64 bytes);
-/* memory out of the ticket's reservation; never waits */
+
+/**
+ * hr_ticket_alloc:
+ * @field: the field the bytes are for, as in hr_out_alloc()
+ * @size: bytes
+ * @error: return location
+ *
+ * Memory out of the ticket's reservation; never waits.
+ *
+ * Returns: (transfer full): a block; %NULL with an error
+ */
 HrMemory *hr_ticket_alloc (HrTicket *ticket, const char *field, gsize size, GError **error);
-/* the lower, the sooner it is needed */
+
+/**
+ * hr_ticket_get_number:
+ *
+ * Tells which of two tickets is needed sooner.
+ *
+ * Returns: its number: the lower, the sooner
+ */
 gint64 hr_ticket_get_number (const HrTicket *ticket);
+
+/**
+ * hr_ticket_set_data:
+ * @data: the element's own
+ *
+ * Keeps something of the element's own with the ticket.
+ */
 void hr_ticket_set_data (HrTicket *ticket, gpointer data);
 gpointer hr_ticket_get_data (const HrTicket *ticket);
+
+/**
+ * hr_ticket_is_serial:
+ *
+ * Asks for serial=true: one sample at a time, one request in flight.
+ *
+ * Returns: %TRUE if the pipeline is serial
+ */
 gboolean hr_ticket_is_serial (const HrTicket *ticket);
-/* time in nanoseconds that a transfer of this ticket waited for its first byte, and for the rest */
+
+/**
+ * hr_ticket_count_transfer:
+ * @first_byte: nanoseconds that it waited for its first byte
+ * @body: nanoseconds for the rest
+ * @bytes: that have come
+ *
+ * Says how long a transfer of this ticket took, for the verdict.
+ */
 void hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body, gsize bytes);
 
 G_END_DECLS

@@ -84,6 +84,8 @@ hr_list_new (guint reserved)
 /**
  * hr_list_ref:
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @list
  */
 HrList *
@@ -96,6 +98,8 @@ hr_list_ref (HrList *list)
 /**
  * hr_list_unref:
  * @list: (transfer full): a list
+ *
+ * Gives a reference back; with the last one it dies, and gives back its items.
  */
 void
 hr_list_unref (HrList *list)
@@ -111,6 +115,8 @@ hr_list_unref (HrList *list)
 /**
  * hr_list_get_length:
  *
+ * Counts its items.
+ *
  * Returns: number of items
  */
 guint
@@ -121,6 +127,9 @@ hr_list_get_length (const HrList *list)
 
 /**
  * hr_list_get_item_type:
+ * @index: below hr_list_get_length()
+ *
+ * Tells what an item is.
  *
  * Returns: what item @index is
  */
@@ -145,6 +154,8 @@ append (HrList *list, HrValue value)
 /**
  * hr_list_append_tensor:
  * @tensor: (transfer full): the item
+ *
+ * Appends an item.
  */
 void
 hr_list_append_tensor (HrList *list, HrTensor *tensor)
@@ -155,6 +166,8 @@ hr_list_append_tensor (HrList *list, HrTensor *tensor)
 /**
  * hr_list_append_string:
  * @string: the item, copied
+ *
+ * Appends an item.
  */
 void
 hr_list_append_string (HrList *list, const char *string)
@@ -165,6 +178,8 @@ hr_list_append_string (HrList *list, const char *string)
 /**
  * hr_list_append_json:
  * @node: (transfer full): the item
+ *
+ * Appends an item.
  */
 void
 hr_list_append_json (HrList *list, JsonNode *node)
@@ -175,6 +190,8 @@ hr_list_append_json (HrList *list, JsonNode *node)
 /**
  * hr_list_append_list:
  * @other: (transfer none): a list whose items are appended; nothing is copied
+ *
+ * Appends all items of another list.
  */
 void
 hr_list_append_list (HrList *list, const HrList *other)
@@ -192,6 +209,9 @@ get (const HrList *list, guint index, HrFieldType type)
 
 /**
  * hr_list_get_tensor:
+ * @index: below hr_list_get_length()
+ *
+ * Gives an item.
  *
  * Returns: (transfer none) (nullable): item @index if it is a tensor
  */
@@ -203,6 +223,9 @@ hr_list_get_tensor (const HrList *list, guint index)
 
 /**
  * hr_list_get_string:
+ * @index: below hr_list_get_length()
+ *
+ * Gives an item.
  *
  * Returns: (transfer none) (nullable): item @index if it is a string
  */
@@ -214,6 +237,9 @@ hr_list_get_string (const HrList *list, guint index)
 
 /**
  * hr_list_get_json:
+ * @index: below hr_list_get_length()
+ *
+ * Gives an item.
  *
  * Returns: (transfer none) (nullable): item @index if it is a JSON node
  */
@@ -227,6 +253,8 @@ hr_list_get_json (const HrList *list, guint index)
  * hr_list_set_tensor:
  * @index: an item that there is; it is replaced, whatever it was
  * @tensor: (transfer full): the new one
+ *
+ * Replaces an item.
  */
 void
 hr_list_set_tensor (HrList *list, guint index, HrTensor *tensor)

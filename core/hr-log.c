@@ -89,6 +89,9 @@ match (const char *pattern, const char *category)
  * @category: an element's name, or "core"
  * @level: how important
  *
+ * Asks HR_DEBUG, "element:level,*:2": names are those of elements or factories, or "core", levels 0
+ * to 5.
+ *
  * Returns: %TRUE if HR_DEBUG asks for it. The most specific rule counts, among equals the last.
  */
 gboolean
@@ -116,6 +119,7 @@ hr_log_enabled (const char *category, HrLogLevel level)
  * @level: how important
  * @sample: its number, or -1
  * @format: printf's
+ * @...: what the format asks for
  *
  * Writes one line, whatever hr_log_enabled() says: time since the start, level, thread, element,
  * sample, text. Use the macro hr_log() instead.

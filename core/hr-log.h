@@ -4,6 +4,16 @@
 
 G_BEGIN_DECLS
 
+/**
+ * HrLogLevel:
+ * @HR_LOG_ERROR: the run ends
+ * @HR_LOG_WARNING: something is wrong, the run goes on
+ * @HR_LOG_INFO: once a run or an object
+ * @HR_LOG_DEBUG: once a batch or a request
+ * @HR_LOG_TRACE: once a buffer
+ *
+ * How important a line of the log is; HR_DEBUG has the number.
+ */
 typedef enum {
   HR_LOG_ERROR = 1,
   HR_LOG_WARNING,
@@ -18,7 +28,15 @@ gboolean hr_log_enabled (const char *category, HrLogLevel level);
 void hr_log_write (const char *category, HrLogLevel level, gint64 sample, const char *format, ...)
     G_GNUC_PRINTF (4, 5);
 
-/* @sample: its number, or -1 */
+/**
+ * hr_log:
+ * @category: an element's name, or "core"
+ * @level: how important
+ * @sample: its number, or -1
+ * @...: format and arguments, as for printf()
+ *
+ * Writes a line if hr_log_enabled(); what the line is made of is computed only then.
+ */
 #define hr_log(category, level, sample, ...)                                                       \
   G_STMT_START                                                                                     \
   {                                                                                                \

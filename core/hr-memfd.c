@@ -462,6 +462,8 @@ hr_allocator_memfd_new (gsize max_idle)
  * @memory: any block, or a view
  * @place: (out): where it is
  *
+ * Tells how another process finds a block.
+ *
  * Returns: %FALSE if its bytes are in no memfd
  */
 gboolean
@@ -484,6 +486,8 @@ hr_memory_get_memfd (const HrMemory *memory, HrMemfdPlace *place)
  * hr_allocator_memfd_get_stats: (skip)
  * @allocator: one of hr_allocator_memfd_new()
  * @stats: (out): what it has now
+ *
+ * Counts what the allocator holds. From any thread.
  */
 void
 hr_allocator_memfd_get_stats (HrAllocator *allocator, HrMemfdStats *stats)

@@ -27,6 +27,8 @@ typedef struct {
  * @n_descriptors: open now
  * @n_blocks: that somebody holds
  * @idle_bytes: memory that waits for the next block
+ *
+ * What an allocator of hr_allocator_memfd_new() holds.
  */
 typedef struct {
   guint n_descriptors;

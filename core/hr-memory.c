@@ -47,6 +47,8 @@ static HrAllocator heap = {
 /**
  * hr_allocator_heap:
  *
+ * Heap memory, aligned to 64 bytes.
+ *
  * Returns: (transfer none): the allocator behind hr_memory_new(); it lives for ever
  */
 HrAllocator *
@@ -72,6 +74,8 @@ hr_allocator_init (HrAllocator *allocator, const char *name)
 /**
  * hr_allocator_ref: (skip)
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @allocator
  */
 HrAllocator *
@@ -86,6 +90,8 @@ hr_allocator_ref (HrAllocator *allocator)
 /**
  * hr_allocator_unref:
  * @allocator: (transfer full): an allocator; with the last reference, also of its blocks, it dies
+ *
+ * Gives a reference back.
  */
 void
 hr_allocator_unref (HrAllocator *allocator)
@@ -128,6 +134,8 @@ memory_new_small (gsize size)
  * @allocator: who makes it
  * @size: bytes; 0 is allowed
  * @error: return location: #HR_RESOURCE_ERROR_NO_MEMORY
+ *
+ * Makes a block of a certain kind of memory.
  *
  * Returns: (transfer full): a block whose bytes are whatever they were
  */
@@ -176,6 +184,8 @@ hr_memory_new (gsize size)
  * @notify: (nullable): called with @notify_data when nobody needs them any more, in any thread
  * @notify_data: its argument
  *
+ * Makes a block of bytes that are there.
+ *
  * Returns: (transfer full): a block that is @data, without a copy
  */
 HrMemory *
@@ -195,6 +205,8 @@ hr_memory_new_wrapped (gpointer data, gsize size, GDestroyNotify notify, gpointe
  * @data: (array length=size) (element-type guint8): bytes
  * @size: their number
  *
+ * Copies bytes into a new block.
+ *
  * Returns: (transfer full): heap memory with the same bytes
  */
 HrMemory *
@@ -212,6 +224,8 @@ hr_memory_new_copy (gconstpointer data, gsize size)
  * @memory: (transfer none): a block; the view holds a reference to it
  * @offset: first byte
  * @size: bytes; must lie inside @memory
+ *
+ * Makes a block of a part of another one, without a copy.
  *
  * Returns: (transfer full): a block that is a part of @memory
  */
@@ -233,6 +247,8 @@ hr_memory_view (HrMemory *memory, gsize offset, gsize size)
 /**
  * hr_memory_ref:
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @memory
  */
 HrMemory *
@@ -245,6 +261,8 @@ hr_memory_ref (HrMemory *memory)
 /**
  * hr_memory_unref:
  * @memory: (transfer full): a block
+ *
+ * Gives a reference back; with the last one it goes back to its allocator.
  */
 void
 hr_memory_unref (HrMemory *memory)
@@ -268,6 +286,8 @@ hr_memory_unref (HrMemory *memory)
 
 /**
  * hr_memory_is_writable:
+ *
+ * Tells whether its bytes may be changed.
  *
  * Returns: %TRUE if nobody else can see these bytes
  */
@@ -295,6 +315,8 @@ root_of (const HrMemory *memory)
  * hr_memory_get_device: (skip)
  * @device: (out): where it lies. A view of a device's block has the block's address: views are for
  *   CPU memory
+ *
+ * Tells where a block lies, in CPU memory too.
  */
 void
 hr_memory_get_device (const HrMemory *memory, HrDevice *device)
@@ -353,6 +375,9 @@ hr_memory_read (HrMemory *memory, gsize offset, gsize size, gpointer into, GErro
 
 /**
  * hr_memory_is_from: (skip)
+ * @allocator: an allocator
+ *
+ * Tells who made a block.
  *
  * Returns: %TRUE if @allocator made this block, or the one that it is a view of
  */
@@ -366,6 +391,8 @@ hr_memory_is_from (const HrMemory *memory, const HrAllocator *allocator)
 
 /**
  * hr_memory_live:
+ *
+ * Counts the blocks of the process.
  *
  * Returns: number of blocks and views that exist, for leak checks in tests
  */

@@ -6,7 +6,13 @@ G_BEGIN_DECLS
 
 typedef struct _HrMemory HrMemory;
 typedef struct _HrAllocator HrAllocator;
-typedef struct _HrReservation HrReservation; /* private: bytes of the pipeline's budget */
+
+/**
+ * HrReservation:
+ *
+ * Private to the core: bytes of the pipeline's budget.
+ */
+typedef struct _HrReservation HrReservation;
 
 /**
  * HrMemory:
@@ -46,11 +52,32 @@ typedef struct {
   guintptr address;
 } HrDevice;
 
+/**
+ * HR_DEVICE_CPU:
+ *
+ * DLPack's number of the CPU (kDLCPU).
+ */
 #define HR_DEVICE_CPU 1
+
+/**
+ * HR_DEVICE_CUDA:
+ *
+ * DLPack's number of CUDA devices (kDLCUDA).
+ */
 #define HR_DEVICE_CUDA 2
 
-/* hr_memory_lend(): as many as there are, and as DLPack numbers CUDA's two default streams */
+/**
+ * HR_STREAM_NONE:
+ *
+ * For hr_memory_lend(): no stream; whoever asks sees to the order.
+ */
 #define HR_STREAM_NONE ((guintptr)-1)
+
+/**
+ * HR_STREAM_LEGACY:
+ *
+ * For hr_memory_lend(): CUDA's legacy default stream, as DLPack numbers it.
+ */
 #define HR_STREAM_LEGACY ((guintptr)1)
 
 /**

@@ -18,6 +18,8 @@ string_ref (GRefString *string)
  * @length: bytes of the line without its end, -1 unknown
  * @line: physical line, the first is 1; -1 unknown
  *
+ * Says where a sample came from.
+ *
  * Returns: (transfer full): an origin; set its id before you share it
  */
 HrOrigin *
@@ -32,6 +34,8 @@ hr_origin_new (GRefString *uri, GRefString *root, gint64 byte, gint64 length, gi
 /**
  * hr_origin_ref:
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @origin
  */
 HrOrigin *
@@ -44,6 +48,8 @@ hr_origin_ref (HrOrigin *origin)
 /**
  * hr_origin_unref:
  * @origin: (transfer full): an origin
+ *
+ * Gives a reference back; with the last one it dies.
  */
 void
 hr_origin_unref (HrOrigin *origin)
@@ -58,6 +64,8 @@ hr_origin_unref (HrOrigin *origin)
 
 /**
  * hr_origin_to_string:
+ *
+ * Writes it for people.
  *
  * Returns: (transfer full): "s3://c/train/a.jsonl:1234"; "….jsonl byte 5678" where the line is not
  *   known

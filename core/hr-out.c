@@ -42,6 +42,9 @@ hr_out_begin (HrOut *out, const HrBuffer *in)
 /**
  * hr_out_push:
  * @buffer: (transfer full): for the next element
+ *
+ * Gives a buffer to the next element. It is collected, and handed on when the function returns, or
+ * before the core waits for anything.
  */
 void
 hr_out_push (HrOut *out, HrBuffer *buffer)

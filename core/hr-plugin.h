@@ -18,8 +18,15 @@ typedef struct {
   const HrElementDef *const *elements; /* NULL-terminated */
 } HrPluginDef;
 
-/*
- * HR_PLUGIN: HR_PLUGIN (json, "0.1.0", "JSON lines", &hr_element_jsonlparse, …)
+/**
+ * HR_PLUGIN:
+ * @id: its name, without quotes
+ * @version_: its version
+ * @summary_: half a sentence
+ * @...: addresses of the tables of its elements
+ *
+ * Defines the symbol of a plugin: HR_PLUGIN (json, "0.1.0", "JSON lines", &hr_element_jsonlparse,
+ * …)
  */
 #define HR_PLUGIN(id, version_, summary_, ...)                                                     \
   G_MODULE_EXPORT extern const HrPluginDef hr_plugin;                                              \

@@ -21,6 +21,8 @@ row_clear (gpointer data)
 /**
  * hr_rows_new:
  *
+ * Makes an empty list.
+ *
  * Returns: (transfer full): no rows yet
  */
 HrRows *
@@ -37,6 +39,8 @@ hr_rows_new (void)
 /**
  * hr_rows_ref:
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @rows
  */
 HrRows *
@@ -49,6 +53,8 @@ hr_rows_ref (HrRows *rows)
 /**
  * hr_rows_unref:
  * @rows: (transfer full) (nullable): rows
+ *
+ * Gives a reference back; with the last one it dies.
  */
 void
 hr_rows_unref (HrRows *rows)

@@ -4,9 +4,15 @@
 
 G_BEGIN_DECLS
 
-/* where packed rows are numbered beforehand: whose a sample is, and whether it is the last of it */
+/**
+ * HrRowMark:
+ * @number: of the row in its epoch
+ * @end: it is the row's last sample
+ *
+ * Where packed rows are numbered beforehand: whose a sample is.
+ */
 typedef struct {
-  guint number; /* of the epoch */
+  guint number;
   gboolean end;
 } HrRowMark;
 
@@ -21,6 +27,8 @@ typedef struct {
  * @line: its number there, the first is 1; -1 unknown
  * @place: in the order of its epoch (docs/order.md)
  * @row: the packed row that its sample is for
+ *
+ * A line that a sample shall be made of.
  */
 typedef struct {
   GRefString *uri;
@@ -49,10 +57,32 @@ GType hr_rows_get_type (void);
 HrRows *hr_rows_new (void);
 HrRows *hr_rows_ref (HrRows *rows);
 void hr_rows_unref (HrRows *rows);
-/* copies @row, takes references of its uri and root */
+
+/**
+ * hr_rows_add:
+ * @row: the line
+ *
+ * Appends a line. @row is copied, its uri and root get references.
+ */
 void hr_rows_add (HrRows *rows, const HrRow *row);
+
+/**
+ * hr_rows_get_length:
+ *
+ * Counts the lines.
+ *
+ * Returns: number of lines
+ */
 guint hr_rows_get_length (const HrRows *rows);
-/* (transfer none) */
+
+/**
+ * hr_rows_get:
+ * @index: below hr_rows_get_length()
+ *
+ * Gives a line.
+ *
+ * Returns: (transfer none): the line
+ */
 const HrRow *hr_rows_get (const HrRows *rows, guint index);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HrRows, hr_rows_unref)

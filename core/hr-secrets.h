@@ -9,6 +9,8 @@ G_BEGIN_DECLS
  * @HR_SECRETS_IN_VALUE: the text is a link, a list of them, or anything else, and nothing around it
  * @HR_SECRETS_IN_TEXT: links stand in it, and end at white space, quotes, "<" and ">"
  * @HR_SECRETS_IN_PLACE: the same; each byte of a secret becomes a "*", so that nothing moves
+ *
+ * What a text is that hr_secrets_hide() gets.
  */
 typedef enum { HR_SECRETS_IN_VALUE, HR_SECRETS_IN_TEXT, HR_SECRETS_IN_PLACE } HrSecretsIn;
 

@@ -403,6 +403,8 @@ make_stats (HrPipeline *pipeline)
 /**
  * hr_pipeline_get_stats:
  *
+ * The numbers of the run. Times are seconds, sizes bytes.
+ *
  * Returns: (transfer full): one JSON object, docs/stats.md; also while it runs
  */
 char *

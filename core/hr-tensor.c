@@ -119,6 +119,8 @@ tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims, const g
  * @n_dims: number of dimensions; 0 is a scalar
  * @shape: (array length=n_dims): sizes, copied
  *
+ * Makes a tensor of bytes that are there. It is a programmer's error if the memory is too small.
+ *
  * Returns: (transfer full): a C-contiguous tensor
  */
 HrTensor *
@@ -136,6 +138,9 @@ hr_tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims, cons
  * @shape: (array length=n_dims): sizes, copied
  * @strides: (array length=n_dims): steps in elements, may be negative or 0, copied
  *
+ * Makes a tensor of bytes that are there, with any steps. It is a programmer's error if it reaches
+ * beyond the memory.
+ *
  * Returns: (transfer full): a tensor
  */
 HrTensor *
@@ -148,6 +153,8 @@ hr_tensor_new_strided (HrMemory *memory, gsize offset, HrDType dtype, guint n_di
 /**
  * hr_tensor_new_bytes:
  * @memory: (transfer full): the bytes
+ *
+ * Makes a tensor of all bytes of a block.
  *
  * Returns: (transfer full): all of @memory as uint8 [size]
  */
@@ -162,6 +169,8 @@ hr_tensor_new_bytes (HrMemory *memory)
 /**
  * hr_tensor_ref:
  *
+ * Adds a reference.
+ *
  * Returns: (transfer full): @tensor
  */
 HrTensor *
@@ -174,6 +183,8 @@ hr_tensor_ref (HrTensor *tensor)
 /**
  * hr_tensor_unref:
  * @tensor: (transfer full): a tensor
+ *
+ * Gives a reference back; with the last one it dies, and gives back its memory.
  */
 void
 hr_tensor_unref (HrTensor *tensor)
@@ -188,6 +199,8 @@ hr_tensor_unref (HrTensor *tensor)
 /**
  * hr_tensor_get_memory:
  *
+ * Finds the block.
+ *
  * Returns: (transfer none): the block it lies in
  */
 HrMemory *
@@ -198,6 +211,8 @@ hr_tensor_get_memory (const HrTensor *tensor)
 
 /**
  * hr_tensor_get_data: (skip)
+ *
+ * Finds the bytes.
  *
  * Returns: (nullable): the first element, %NULL for memory the CPU cannot reach. Write only into a
  *   tensor that you made and have not passed on.
@@ -211,6 +226,8 @@ hr_tensor_get_data (const HrTensor *tensor)
 /**
  * hr_tensor_get_offset:
  *
+ * Tells where in its block it begins.
+ *
  * Returns: bytes from the start of its memory to its first element
  */
 gsize
@@ -221,6 +238,8 @@ hr_tensor_get_offset (const HrTensor *tensor)
 
 /**
  * hr_tensor_get_dtype: (skip)
+ *
+ * Tells what its elements are.
  *
  * Returns: the type of its elements
  */
@@ -253,6 +272,8 @@ hr_tensor_get_bytes (HrTensor *tensor)
 /**
  * hr_tensor_get_dtype_name:
  *
+ * Names what its elements are.
+ *
  * Returns: (transfer none): "uint8", "bfloat16", … as torch and numpy call it
  */
 const char *
@@ -264,6 +285,8 @@ hr_tensor_get_dtype_name (const HrTensor *tensor)
 /**
  * hr_tensor_get_dim:
  * @dim: below the number of dimensions
+ *
+ * Tells one of its sizes.
  *
  * Returns: the size of that dimension; what hr_tensor_get_shape() holds, for bindings
  */
@@ -277,6 +300,8 @@ hr_tensor_get_dim (const HrTensor *tensor, guint dim)
 /**
  * hr_tensor_get_n_dims:
  *
+ * Counts its dimensions.
+ *
  * Returns: number of dimensions
  */
 guint
@@ -287,6 +312,8 @@ hr_tensor_get_n_dims (const HrTensor *tensor)
 
 /**
  * hr_tensor_get_shape: (skip)
+ *
+ * Tells its sizes.
  *
  * Returns: (transfer none): n_dims sizes
  */
@@ -299,6 +326,8 @@ hr_tensor_get_shape (const HrTensor *tensor)
 /**
  * hr_tensor_get_strides: (skip)
  *
+ * Tells its steps.
+ *
  * Returns: (transfer none): n_dims steps, in elements
  */
 const gint64 *
@@ -309,6 +338,8 @@ hr_tensor_get_strides (const HrTensor *tensor)
 
 /**
  * hr_tensor_is_contiguous:
+ *
+ * Tells whether its elements lie as in C.
  *
  * Returns: %TRUE if its elements lie in C order without gaps
  */
@@ -321,6 +352,8 @@ hr_tensor_is_contiguous (const HrTensor *tensor)
 /**
  * hr_tensor_get_n_bytes:
  *
+ * Tells how large it is.
+ *
  * Returns: bytes of all elements, without gaps
  */
 gsize
@@ -331,6 +364,9 @@ hr_tensor_get_n_bytes (const HrTensor *tensor)
 
 /**
  * hr_dtype_get_name:
+ * @dtype: a dtype
+ *
+ * Names a dtype.
  *
  * Returns: (transfer none): "uint8", "bfloat16", … as torch and numpy call it; "unknown" if they
  *   do not
@@ -360,6 +396,8 @@ hr_dtype_get_name (HrDType dtype)
 
 /**
  * hr_tensor_live:
+ *
+ * Counts the tensors of the process.
  *
  * Returns: number of tensors that exist, for leak checks in tests
  */

@@ -4,7 +4,16 @@
 
 G_BEGIN_DECLS
 
-/* DLPack's type codes: DLDataTypeCode */
+/**
+ * HrDTypeCode:
+ * @HR_DTYPE_INT: two's complement
+ * @HR_DTYPE_UINT: unsigned
+ * @HR_DTYPE_FLOAT: IEEE 754
+ * @HR_DTYPE_BFLOAT: bfloat16
+ * @HR_DTYPE_BOOL: a byte that is 0 or 1
+ *
+ * DLPack's type codes: DLDataTypeCode.
+ */
 typedef enum {
   HR_DTYPE_INT = 0,
   HR_DTYPE_UINT = 1,
@@ -13,11 +22,18 @@ typedef enum {
   HR_DTYPE_BOOL = 6
 } HrDTypeCode;
 
-/* DLPack's DLDataType */
+/**
+ * HrDType:
+ * @code: #HrDTypeCode
+ * @bits: 8, 16, 32, 64
+ * @lanes: 1
+ *
+ * DLPack's DLDataType: what an element of a tensor is.
+ */
 typedef struct {
-  guint8 code;   /* HrDTypeCode */
-  guint8 bits;   /* 8, 16, 32, 64 */
-  guint16 lanes; /* 1 */
+  guint8 code;
+  guint8 bits;
+  guint16 lanes;
 } HrDType;
 
 #define HR_UINT8 ((HrDType){ HR_DTYPE_UINT, 8, 1 })
@@ -43,12 +59,19 @@ HrTensor *hr_tensor_new (HrMemory *memory, gsize offset, HrDType dtype, guint n_
 /* takes @memory; @strides in elements */
 HrTensor *hr_tensor_new_strided (HrMemory *memory, gsize offset, HrDType dtype, guint n_dims,
                                  const gint64 *shape, const gint64 *strides);
+
 /**
  * hr_tensor_fits: (skip)
  * @size: bytes of the memory
+ * @offset: byte of the first element
+ * @dtype: type of an element
+ * @n_dims: number of dimensions
+ * @shape: (array length=n_dims): sizes
  * @strides: (nullable): in elements; %NULL: C-contiguous
  *
  * For shapes that somebody else has written: is it one, and does it lie inside such a memory?
+ *
+ * Returns: %TRUE if it does
  */
 gboolean hr_tensor_fits (gsize size, gsize offset, HrDType dtype, guint n_dims, const gint64 *shape,
                          const gint64 *strides);
