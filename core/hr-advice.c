@@ -9,37 +9,122 @@ part_name (const HrModel *model, int part)
   return part >= 0 ? model->parts[part].name : NULL;
 }
 
-/* part 97 % of a step, with 2 workers */
+static gdouble
+measured_period (const HrModel *model)
+{
+  return MAX (model->train + model->wait, 1e-9);
+}
+
+static void
+append_bytes (GString *text, gdouble bytes)
+{
+  if (bytes >= 1e6)
+    g_string_append_printf (text, "%.1f MB", bytes / 1e6);
+  else
+    g_string_append_printf (text, "%.0f kB", bytes / 1e3);
+}
+
+/* decode is at work 97 % of the time with 2 workers */
 static void
 append_state (GString *text, const HrModel *model, int who)
 {
   const HrModelPart *part = &model->parts[who];
-  gdouble period = model->train + model->wait;
+  gdouble share = 100 * MIN (1, part->busy / MAX (1, part->width) / measured_period (model));
 
-  g_string_append_printf (text, "%s is at work %.0f %% of the time", part->name,
-                          100 * MIN (1, part->busy / MAX (1, part->width) / MAX (period, 1e-9)));
-  if (part->kind == HR_MODEL_LATENCY)
-    g_string_append_printf (text, " with %u requests in flight", part->width);
+  if (part->kind == HR_MODEL_TRANSFER)
+    g_string_append_printf (text, "%s is copying to its device %.0f %% of the time", part->name,
+                            share);
+  else
+    g_string_append_printf (text, "%s is at work %.0f %% of the time", part->name, share);
+  if (part->kind == HR_MODEL_LATENCY && part->grows)
+    g_string_append_printf (text, " with %u request%s in flight", part->width,
+                            part->width == 1 ? "" : "s");
   else if (part->grows)
     g_string_append_printf (text, " with %u worker%s", part->width, part->width == 1 ? "" : "s");
+  if (part->kind == HR_MODEL_COPY) {
+    g_string_append (text, ", copying ");
+    append_bytes (text, part->copied);
+    g_string_append (text, " a step");
+  }
+}
+
+/* no setting helps: what does */
+static void
+append_less (GString *text, const HrModel *model, int who)
+{
+  append_state (text, model, who);
+  switch (model->parts[who].kind) {
+  case HR_MODEL_WORK:
+    g_string_append (text,
+                     ", and can have no more than its one worker; less work for it would help");
+    break;
+  case HR_MODEL_COPY:
+    g_string_append (text,
+                     "; fewer bytes (uint8 instead of float32, smaller images), or an element "
+                     "that passes references on, would help");
+    break;
+  case HR_MODEL_LATENCY:
+    g_string_append (text, ", waiting for answers; fewer and larger requests, more of them at "
+                           "once, or data that lies nearer, would help");
+    break;
+  case HR_MODEL_BANDWIDTH:
+    g_string_append (text,
+                     ", and its line is full; fewer bytes, a faster line, or more connections if "
+                     "each has a limit, would help");
+    break;
+  case HR_MODEL_TRANSFER:
+    g_string_append (text, "; fewer bytes (uint8 instead of float32, smaller images) would help");
+    break;
+  case HR_MODEL_SECOND:
+    g_string_append (text, ", a trainer of its own that all others wait for; only a faster one "
+                           "would help");
+    break;
+  }
+}
+
+/* … most of them for decode, if one has so much */
+static void
+append_hungriest (GString *text, const HrModel *model)
+{
+  int who = hr_model_hungriest (model);
+  gdouble sum = 0;
+
+  for (guint i = 0; i < model->n_parts; i++)
+    sum += model->parts[i].cpu;
+  if (who >= 0 && sum > 0)
+    g_string_append_printf (text, ", %.0f %% of that by %s", 100 * model->parts[who].cpu / sum,
+                            model->parts[who].name);
+}
+
+/* on demand or in serial mode all of them are waited for; this one longest */
+static void
+append_slowest (GString *text, const HrModel *model)
+{
+  int who = hr_model_bottleneck (model);
+
+  if (who >= 0)
+    g_string_append_printf (text, ", and %s takes longest", model->parts[who].name);
 }
 
 static void
 append_change (GString *text, const HrModel *model, const HrChange *change)
 {
+  gdouble others = model->processors - model->free;
+
   switch (change->kind) {
   case HR_CHANGE_NONE:
     g_string_append (text,
                      "the data is there in time; only a faster trainer would make this faster");
     break;
   case HR_CHANGE_NOT_SERIAL:
-    g_string_append (text, "everything runs one after the other; leave out serial=true");
+    g_string_append (text, "everything runs one after the other");
+    append_slowest (text, model);
+    g_string_append (text, "; leave out serial=true");
     break;
   case HR_CHANGE_PREFETCH:
-    g_string_append_printf (text,
-                            "each step is begun when the trainer asks for it; put prefetchqueue "
-                            "max-batches=%u behind batch",
-                            change->value);
+    g_string_append (text, "each step is begun when the trainer asks for it");
+    append_slowest (text, model);
+    g_string_append_printf (text, "; put prefetchqueue max-batches=%u behind batch", change->value);
     break;
   case HR_CHANGE_WORKERS:
     append_state (text, model, change->part);
@@ -50,23 +135,27 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
     g_string_append_printf (text, ", waiting for answers; give it concurrency=%u", change->value);
     break;
   case HR_CHANGE_CPUS:
-    g_string_append_printf (text, "all %u processors that it may use are at work; give it cpus=%u",
-                            model->processors, change->value);
+    g_string_append_printf (text, "all %u processors that it may use are at work",
+                            model->processors);
+    append_hungriest (text, model);
+    g_string_append_printf (text, "; give it cpus=%u", change->value);
     break;
   case HR_CHANGE_PROCESSORS:
+    g_string_append_printf (text, "all %u processors are at work", model->processors);
+    append_hungriest (text, model);
+    g_string_append (text, "; more of them, another machine beside this one, or less work "
+                           "(smaller images) would help");
+    break;
+  case HR_CHANGE_CROWDED:
     g_string_append_printf (text,
-                            "all %u processors are at work; more of them, another machine beside "
-                            "this one, or less work (smaller images) would help",
-                            model->processors);
+                            "all %u processors are at work, %.1f of them for other programs or the "
+                            "trainer's own threads; fewer of those, more processors, or less work "
+                            "(smaller images) would help",
+                            model->processors, others);
     break;
   case HR_CHANGE_ALONE:
-    append_state (text, model, change->part);
-    g_string_append (text,
-                     ", and can have no more than its one worker; less work for it would help");
-    break;
   case HR_CHANGE_BYTES:
-    append_state (text, model, change->part);
-    g_string_append (text, ", and its line is full; fewer bytes, or a faster line, would help");
+    append_less (text, model, change->part);
     break;
   }
 }
@@ -74,6 +163,8 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
 static const char *
 next_name (const HrModel *model, int next)
 {
+  if (next == HR_MODEL_NOTHING)
+    return NULL;
   if (next == HR_MODEL_TRAINER)
     return "the trainer";
   return next == HR_MODEL_PROCESSORS ? "the processors" : part_name (model, next);
@@ -82,24 +173,72 @@ next_name (const HrModel *model, int next)
 static gboolean
 changes_something (const HrChange *change)
 {
-  return change->kind != HR_CHANGE_NONE && change->kind != HR_CHANGE_ALONE
-         && change->kind != HR_CHANGE_BYTES && change->kind != HR_CHANGE_PROCESSORS;
+  switch (change->kind) {
+  case HR_CHANGE_NONE:
+  case HR_CHANGE_PROCESSORS:
+  case HR_CHANGE_CROWDED:
+  case HR_CHANGE_ALONE:
+  case HR_CHANGE_BYTES:
+    return FALSE;
+  case HR_CHANGE_NOT_SERIAL:
+  case HR_CHANGE_PREFETCH:
+  case HR_CHANGE_WORKERS:
+  case HR_CHANGE_CONCURRENCY:
+  case HR_CHANGE_CPUS:
+    return TRUE;
+  }
+  return FALSE;
 }
 
 static void
 append_prediction (GString *text, const HrModel *model, const HrChange *change)
 {
-  if (!changes_something (change))
-    return;
-  if (isnan (change->wait_ratio))
+  const char *next = next_name (model, change->next);
+  const char *still = change->next >= 0 && change->next == change->part ? "still " : "";
+
+  if (!changes_something (change)) {
+    if (next != NULL)
+      g_string_append_printf (text, "; next would be %s", next);
+  } else if (isnan (change->wait_ratio)) {
     g_string_append (text, "; how far that goes these numbers do not tell");
-  else if (model->train <= 0)
-    g_string_append_printf (text, ": predicted %.1f times this speed, then bound by %s",
-                            change->speedup, next_name (model, change->next));
+  } else if (model->train <= 0) {
+    g_string_append_printf (text, ": predicted %.1f times this speed, then %sbound by %s",
+                            change->speedup, still, next);
+  } else {
+    g_string_append_printf (text, ": predicted wait ratio %.2f → %.2f, then %sbound by %s",
+                            hr_model_measured (model), change->wait_ratio, still, next);
+  }
+}
+
+JsonNode *
+hr_advice_bottleneck_to_json (const HrModel *model)
+{
+  static const char *const kinds[] = {
+    [HR_MODEL_WORK] = "cpu",
+    [HR_MODEL_COPY] = "copy",
+    [HR_MODEL_LATENCY] = "network-latency",
+    [HR_MODEL_BANDWIDTH] = "network-bandwidth",
+    [HR_MODEL_TRANSFER] = "transfer",
+    [HR_MODEL_SECOND] = "trainer",
+  };
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  int who = hr_model_bottleneck (model);
+  const char *kind = "cpu"; /* the processors: of who computes most */
+
+  if (who == HR_MODEL_NOTHING)
+    return NULL;
+  if (who >= 0)
+    kind = kinds[model->parts[who].kind];
+  else if (who == HR_MODEL_TRAINER)
+    kind = "trainer";
   else
-    g_string_append_printf (text, ": predicted wait ratio %.2f → %.2f, then bound by %s",
-                            hr_model_measured (model), change->wait_ratio,
-                            next_name (model, change->next));
+    who = hr_model_hungriest (model);
+  json_builder_begin_object (json);
+  hr_json_add_string (json, "element",
+                      who == HR_MODEL_TRAINER ? model->trainer : part_name (model, who));
+  hr_json_add_string (json, "kind", kind);
+  json_builder_end_object (json);
+  return json_builder_get_root (json);
 }
 
 JsonNode *
@@ -124,7 +263,7 @@ hr_advice_to_json (const HrModel *model, const HrChange *change)
                       changes && change->kind != HR_CHANGE_NOT_SERIAL ? change->value : NAN);
   hr_json_add_double (json, "predicted_wait_ratio", known ? change->wait_ratio : NAN);
   hr_json_add_double (json, "predicted_speedup", known ? change->speedup : NAN);
-  hr_json_add_string (json, "next", known ? next_name (model, change->next) : NULL);
+  hr_json_add_string (json, "next", next_name (model, change->next));
   json_builder_end_object (json);
   return json_builder_get_root (json);
 }

@@ -213,11 +213,7 @@ void
 hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body,
                           gsize bytes G_GNUC_UNUSED)
 {
-  HrRun *run = ticket->async->worker->run;
-
-  hr_counter_add (&run->first_byte_time, first_byte);
-  hr_counter_add (&run->body_time, body);
-  hr_counter_add (&run->n_transfers, 1);
+  hr_out_count_transfer (ticket->async->worker->out, first_byte, body);
 }
 
 /* ---- the thread ---- */

@@ -530,6 +530,16 @@ gboolean hr_out_sleep (HrOut *out, gint64 nanoseconds);
 void hr_out_count_copy (HrOut *out, gsize bytes);
 
 /**
+ * hr_out_count_transfer:
+ * @first_byte: nanoseconds until the first byte of the answer came
+ * @body: nanoseconds from there to its last byte
+ *
+ * Says that a request has ended, so that the verdict can tell a network that is late from one that
+ * is full. For elements with one worker.
+ */
+void hr_out_count_transfer (HrOut *out, gint64 first_byte, gint64 body);
+
+/**
  * hr_out_is_serial:
  *
  * Asks for serial=true: one sample at a time, one request in flight.

@@ -15,6 +15,8 @@
 #define MOST_WIDTH 1024
 /* what is made wider gets this much more than would just do: samples are not all alike */
 #define SPARE 1.25
+/* this share of the processors in other hands is more than what always goes on */
+#define CROWD 0.1
 /* one change at a time: what was measured says little of a run that is quite another */
 #define MOST_GROWTH 8
 
@@ -43,18 +45,49 @@ cpu_time (const HrModel *model)
   return sum;
 }
 
+/* those that it could have computed on, had it wanted */
+static gdouble
+could_use (const HrModel *model)
+{
+  gdouble processors = MAX (1, model->processors);
+
+  return model->free > 0 ? MIN (processors, model->free) : processors;
+}
+
+/* others take processors that it may use: how many it gets if it wants more, nobody can say */
+static gboolean
+is_crowded (const HrModel *model)
+{
+  return could_use (model) < (1 - CROWD) * MAX (1, model->processors);
+}
+
+static gdouble
+capacity (const HrModel *model)
+{
+  return model->starved ? could_use (model) : MAX (1, model->processors);
+}
+
+/* in serial mode one after the other computes */
+static gdouble
+processor_time (const HrModel *model)
+{
+  return model->serial ? 0 : cpu_time (model) / capacity (model);
+}
+
 /* the slowest of all that is prepared */
 static gdouble
 slowest (const HrModel *model, int *binds)
 {
-  gdouble most = cpu_time (model) / MAX (1, model->processors);
+  gdouble most = processor_time (model);
 
-  *binds = HR_MODEL_PROCESSORS;
+  *binds = most > 0 ? HR_MODEL_PROCESSORS : HR_MODEL_NOTHING;
   for (guint i = 0; i < model->n_parts; i++) {
     const HrModelPart *part = &model->parts[i];
-    gdouble time = model->ahead > 0 ? part_time_ahead (part) : part_time (part);
+    gdouble time = model->serial      ? part->busy
+                   : model->ahead > 0 ? part_time_ahead (part)
+                                      : part_time (part);
 
-    if (time >= most) {
+    if (time > 0 && time >= most) {
       most = time;
       *binds = (int)i;
     }
@@ -124,6 +157,28 @@ hr_model_is_sure (const HrModel *model)
          && fabs (hr_model_period (model, NULL) - measured) <= TOLERANCE * measured;
 }
 
+int
+hr_model_bottleneck (const HrModel *model)
+{
+  int who;
+
+  if (model->train > 0 && hr_model_measured (model) <= HR_MODEL_GOOD_WAIT_RATIO)
+    return HR_MODEL_TRAINER;
+  slowest (model, &who);
+  return who;
+}
+
+int
+hr_model_hungriest (const HrModel *model)
+{
+  int who = -1;
+
+  for (guint i = 0; i < model->n_parts; i++)
+    if (who < 0 || model->parts[i].cpu > model->parts[who].cpu)
+      who = (int)i;
+  return who;
+}
+
 /* ---- changes ---- */
 
 /* as wide as makes it no slower than the rest */
@@ -140,7 +195,7 @@ width_for (const HrModelPart *part, gdouble goal)
 static gdouble
 rest (const HrModel *model, int without)
 {
-  gdouble most = MAX (model->train, cpu_time (model) / MAX (1, model->processors));
+  gdouble most = MAX (model->train, processor_time (model));
 
   for (guint i = 0; i < model->n_parts; i++)
     if ((int)i != without)
@@ -149,12 +204,17 @@ rest (const HrModel *model, int without)
 }
 
 static void
-predict (const HrModel *model, const HrModel *changed, HrChange *change)
+predict (const HrModel *model, HrModel *changed, HrChange *change)
 {
-  gdouble after = hr_model_period (changed, &change->next);
+  int next;
+  gdouble after;
 
-  if (!hr_model_is_sure (model))
+  changed->starved = TRUE; /* it will want more than it did */
+  after = hr_model_period (changed, &next);
+
+  if (!hr_model_is_sure (model) || (next == HR_MODEL_PROCESSORS && is_crowded (changed)))
     return;
+  change->next = next;
   change->wait_ratio = hr_model_wait_ratio (changed);
   change->speedup = after > 0 ? hr_model_period (model, NULL) / after : NAN;
 }
@@ -178,8 +238,8 @@ advise_processors (const HrModel *model, HrChange *change)
 {
   HrModel changed = *model;
 
-  change->kind = HR_CHANGE_PROCESSORS;
-  if (model->processors >= model->machine)
+  change->kind = is_crowded (model) ? HR_CHANGE_CROWDED : HR_CHANGE_PROCESSORS;
+  if (change->kind == HR_CHANGE_CROWDED || model->processors >= model->machine)
     return;
   change->kind = HR_CHANGE_CPUS;
   changed.processors = change->value = model->machine;
@@ -201,36 +261,56 @@ advise_ahead (const HrModel *model, HrChange *change)
   predict (model, &changed, change);
 }
 
+/* no setting makes it wider: what would be next if there were less of it */
+static void
+advise_less (const HrModel *model, int who, HrChangeKind kind, HrChange *change)
+{
+  g_autofree HrModelPart *parts = g_memdup2 (model->parts, model->n_parts * sizeof *model->parts);
+  HrModel changed = *model;
+  int next;
+
+  changed.parts = parts;
+  parts[who].busy = 0;
+  change->part = who;
+  change->kind = kind;
+  hr_model_period (&changed, &next);
+  if (hr_model_is_sure (model))
+    change->next = next;
+}
+
 void
 hr_model_advise (const HrModel *model, HrChange *change)
 {
-  int who;
+  int who = hr_model_bottleneck (model);
 
-  *change = (HrChange){ HR_CHANGE_NONE, -1, 0, NAN, NAN, HR_MODEL_TRAINER };
-  if (hr_model_measured (model) <= HR_MODEL_GOOD_WAIT_RATIO)
+  *change = (HrChange){ HR_CHANGE_NONE, -1, 0, NAN, NAN, HR_MODEL_NOTHING };
+  if (who == HR_MODEL_TRAINER || who == HR_MODEL_NOTHING)
     return;
   if (model->serial || model->ahead == 0) {
     advise_ahead (model, change);
     return;
   }
-  slowest (model, &who);
-  change->next = who;
   if (who == HR_MODEL_PROCESSORS) {
     advise_processors (model, change);
     return;
   }
-  change->part = who;
   switch (model->parts[who].kind) {
   case HR_MODEL_WORK:
+  case HR_MODEL_COPY:
   case HR_MODEL_LATENCY:
     if (model->parts[who].grows)
       widen (model, who, change);
     else
-      change->kind = HR_CHANGE_ALONE;
+      advise_less (model, who,
+                   model->parts[who].kind == HR_MODEL_COPY ? HR_CHANGE_BYTES : HR_CHANGE_ALONE,
+                   change);
     break;
   case HR_MODEL_BANDWIDTH:
   case HR_MODEL_TRANSFER:
-    change->kind = HR_CHANGE_BYTES;
+    advise_less (model, who, HR_CHANGE_BYTES, change);
+    break;
+  case HR_MODEL_SECOND:
+    advise_less (model, who, HR_CHANGE_ALONE, change);
     break;
   }
 }

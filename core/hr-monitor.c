@@ -1,7 +1,8 @@
 /* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle,
- * and whether anything moves */
+ * and whether anything moves, and keeps account of the last minute */
 #include "hr-pipeline-private.h"
 #include "hr-deadlock.h"
+#include "hr-recent.h"
 #include "hr-watchdog.h"
 
 #define INTERVAL 200000000
@@ -33,6 +34,7 @@ thread_main (void *data)
     if (finder != NULL)
       hr_deadlock_look (finder);
     hr_watchdog_look (watchdog);
+    hr_recent_note (monitor->pipeline);
     hr_mutex_lock (&monitor->lock);
   }
   hr_mutex_unlock (&monitor->lock);

@@ -286,7 +286,7 @@ gboolean
 hr_out_sleep (HrOut *out, gint64 nanoseconds)
 {
   struct pollfd fd = { hr_out_get_wake_fd (out), POLLIN, 0 };
-  gint64 until = hr_now () + nanoseconds;
+  gint64 begin = hr_now (), until = begin + nanoseconds;
   gint64 left = nanoseconds;
 
   if (hr_out_is_closed (out))
@@ -300,7 +300,18 @@ hr_out_sleep (HrOut *out, gint64 nanoseconds)
     left = until - hr_now ();
   }
   hr_worker_end_wait (out->worker);
+  hr_counter_add (&out->worker->slept, hr_now () - begin);
   return !hr_out_is_closed (out);
+}
+
+void
+hr_out_count_transfer (HrOut *out, gint64 first_byte, gint64 body)
+{
+  HrRun *run = out->worker->run;
+
+  hr_counter_add (&run->first_byte_time, first_byte);
+  hr_counter_add (&run->body_time, body);
+  hr_counter_add (&run->n_transfers, 1);
 }
 
 void

@@ -62,6 +62,7 @@ struct _HrWorker {
   gpointer wait_for;                                    /* HrLink */
   guint64 wait_count;                                   /* how often it has begun to wait */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
+  gint64 slept;                                         /* of working, by hr_out_sleep() */
   clockid_t clock; /* its thread's processor time, while it lives; 0: none. Atomic */
   gint64 cpu;      /* … and all of it, before its clock is gone */
   guint64 items, bytes, copied;
@@ -152,7 +153,7 @@ struct _HrRun {
   gboolean gated; /* a batch upstream: sources wait until the sink's steps are asked for */
   gint64 wait_time, train_time, cold_start; /* -1: no step yet */
   gboolean asking;                          /* for a step that pull() has not got yet */
-  gint64 asked_at, got_at;
+  gint64 asked_at, got_at;                  /* it waits, or trains, since then; 0: it does not */
   gint64 n_samples, n_images;
   HrPosition taken;         /* behind the step that has come; epoch -1: not known */
   HrPosition done;          /* … that the trainer is done with: with the lock */
@@ -168,8 +169,9 @@ struct _HrRun {
 };
 
 typedef struct _HrSerial HrSerial;
-typedef struct _HrVerdictBase HrVerdictBase; /* hr-verdict.c */
-typedef struct _HrHeadspace HrHeadspace;     /* hr-headspace.c */
+typedef struct _HrAccount HrAccount;     /* hr-account.h */
+typedef struct _HrRecent HrRecent;       /* hr-recent.h */
+typedef struct _HrHeadspace HrHeadspace; /* hr-headspace.c */
 
 struct _HrPipeline {
   GObject parent_instance;
@@ -198,9 +200,10 @@ struct _HrPipeline {
   gint64 n_dropped;                 /* the same, by one that does not say why */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
-  HrVerdictBase *verdict_base; /* what was counted up to the first step; atomic */
-  HrHeadspace *headspace;      /* NULL: none is wanted */
-  char *final_stats;           /* once all threads have left */
+  HrAccount *first_account; /* what was counted up to the first step; atomic */
+  HrRecent *recent;
+  HrHeadspace *headspace; /* NULL: none is wanted */
+  char *final_stats;      /* once all threads have left */
   gboolean wound_up;
   HrMutex live;     /* live changes, one at a time */
   GPtrArray *order; /* HrElement, from sink to source */
@@ -362,7 +365,9 @@ HrBuffer *hr_serial_pull (HrSerial *serial);
 /* hr-monitor.c */
 gboolean hr_monitor_start (HrPipeline *pipeline, GError **error);
 void hr_monitor_join (HrPipeline *pipeline);
-/* hr-stats.c: nanoseconds that copies to devices have taken, and that consumers' streams waited for
+/* hr-stats.c: the sum of all workers' counters */
+void hr_run_sum (HrRun *run, HrWorker *sum);
+/* nanoseconds that copies to devices have taken, and that consumers' streams waited for
  * them, so far */
 void hr_pipeline_get_transfers (HrPipeline *pipeline, gint64 *copied, gint64 *waited);
 /* hr-live.c */

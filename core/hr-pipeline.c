@@ -1,5 +1,6 @@
 /* hr-pipeline.c: the pipeline object: its settings and its graph */
 #include "hr-headspace.h"
+#include "hr-recent.h"
 #include "hr-value.h"
 
 /* of HrScan, in its order */
@@ -142,7 +143,8 @@ finalize (GObject *object)
   g_clear_pointer (&pipeline->steps, hr_steps_free);
   hr_bell_clear (&pipeline->stop_bell);
   g_clear_pointer (&pipeline->final_stats, g_free);
-  g_clear_pointer (&pipeline->verdict_base, g_free);
+  g_clear_pointer (&pipeline->first_account, g_free);
+  g_clear_pointer (&pipeline->recent, hr_recent_free);
   g_clear_pointer (&pipeline->headspace, hr_headspace_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
   g_ptr_array_unref (pipeline->scans);
@@ -181,6 +183,7 @@ hr_pipeline_init (HrPipeline *pipeline)
   pipeline->links = g_ptr_array_new_with_free_func ((GDestroyNotify)hr_link_free);
   g_queue_init (&pipeline->messages);
   pipeline->requests = hr_requests_new ();
+  pipeline->recent = hr_recent_new ();
   hr_props_init (&pipeline->settings, hr_pipeline_props);
 }
 

@@ -6,7 +6,7 @@
 void
 hr_sink_ask (HrRun *run)
 {
-  run->asked_at = hr_now ();
+  __atomic_store_n (&run->asked_at, hr_now (), __ATOMIC_RELAXED);
   hr_steps_ask (run->pipeline->steps, run->sink, run->step);
 }
 
@@ -101,13 +101,16 @@ keep_lost_batches (HrBuffer **buffers, guint n)
 void
 hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 {
+  gint64 waited = now - run->asked_at;
+
   keep_lost_batches (buffers, n);
   hr_counter_add (&run->step, n);
+  __atomic_store_n (&run->asked_at, 0, __ATOMIC_RELAXED);
   if (run->cold_start < 0) { /* the first step has a time of its own */
-    __atomic_store_n (&run->cold_start, now - run->asked_at, __ATOMIC_RELAXED);
+    __atomic_store_n (&run->cold_start, waited, __ATOMIC_RELAXED);
     hr_verdict_begin (run->pipeline);
   } else {
-    hr_counter_add (&run->wait_time, now - run->asked_at);
+    hr_counter_add (&run->wait_time, waited);
   }
   if (!hr_position_behind (run, buffers[n - 1], &run->taken))
     run->taken.epoch = -1;
@@ -120,7 +123,7 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
     if (run->checksum != NULL)
       hr_digest_update (run->checksum, buffers[i]);
   }
-  run->got_at = run->checksum != NULL ? hr_now () : now;
+  __atomic_store_n (&run->got_at, run->checksum != NULL ? hr_now () : now, __ATOMIC_RELAXED);
 }
 
 void
@@ -139,7 +142,9 @@ hr_sink_done (HrRun *run, gint64 now)
     hr_mutex_unlock (&run->lock);
     hr_checkpoint_note (run->pipeline);
   }
-  hr_counter_add (&run->train_time, now - run->got_at);
+  if (run->got_at > 0)
+    hr_counter_add (&run->train_time, now - run->got_at);
+  __atomic_store_n (&run->got_at, 0, __ATOMIC_RELAXED);
 }
 
 gboolean
@@ -152,6 +157,8 @@ hr_sink_delivers (const HrRun *run, const HrBuffer *buffer)
 void
 hr_sink_leave (HrRun *run)
 {
+  __atomic_store_n (&run->asked_at, 0, __ATOMIC_RELAXED);
+  __atomic_store_n (&run->got_at, 0, __ATOMIC_RELAXED);
   /* when all leave, nobody shall get bytes for it */
   if (g_atomic_int_get (&run->pipeline->stopping))
     return;

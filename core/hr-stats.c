@@ -29,6 +29,7 @@ hr_run_sum (HrRun *run, HrWorker *sum)
     sum->copied += hr_counter_get (&worker->copied);
     sum->blocked_in += hr_counter_get (&worker->blocked_in);
     sum->working += hr_counter_get (&worker->working);
+    sum->slept += hr_counter_get (&worker->slept);
     sum->blocked_out += hr_counter_get (&worker->blocked_out);
     sum->blocked_cpu += hr_counter_get (&worker->blocked_cpu);
     sum->cpu += hr_worker_get_cpu_time (worker);
@@ -281,34 +282,6 @@ add_budget (JsonBuilder *builder, HrPipeline *pipeline)
 }
 
 static void
-add_bottleneck (JsonBuilder *builder, HrPipeline *pipeline)
-{
-  HrVerdict verdict;
-
-  json_builder_set_member_name (builder, "bottleneck");
-  if (!hr_verdict_find (pipeline, &verdict)) {
-    json_builder_add_null_value (builder);
-    return;
-  }
-  json_builder_begin_object (builder);
-  hr_json_add_string (builder, "element", hr_element_get_name (verdict.element));
-  hr_json_add_string (builder, "kind", verdict.kind);
-  json_builder_end_object (builder);
-}
-
-static void
-add_advice (JsonBuilder *builder, HrPipeline *pipeline)
-{
-  JsonNode *advice = hr_verdict_advise (pipeline);
-
-  json_builder_set_member_name (builder, "advice");
-  if (advice != NULL)
-    json_builder_add_value (builder, advice);
-  else
-    json_builder_add_null_value (builder);
-}
-
-static void
 add_n_steps (JsonBuilder *builder, HrPipeline *pipeline)
 {
   gint64 n = hr_pipeline_get_n_steps (pipeline);
@@ -386,8 +359,7 @@ make_stats (HrPipeline *pipeline)
                           ? g_checksum_get_string (run->checksum)
                           : NULL);
   add_balance (builder, pipeline);
-  add_bottleneck (builder, pipeline);
-  add_advice (builder, pipeline);
+  hr_verdict_add (builder, pipeline);
   hr_headspace_add_stats (pipeline, builder);
   add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");

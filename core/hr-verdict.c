@@ -1,146 +1,91 @@
 /* hr-verdict.c: what the trainer waits for: the numbers of the run, as hr-model.h wants them */
 #include "hr-verdict.h"
+#include <math.h>
 #include "hr-advice.h"
+#include "hr-json.h"
+#include "hr-recent.h"
 #include "hr-topology.h"
 
 /* a copy is no slower than this, or it is not what took the time */
 #define COPY_SECONDS_PER_BYTE 1e-9
-
-/* of one element, up to some moment */
-typedef struct {
-  gint64 worked; /* and waited for a processor */
-  gint64 cpu;
-  gint64 items, copied;
-  gint64 flown; /* requests, summed */
-  gint64 n_transfers;
-  gint64 moved; /* to a device */
-} Sum;
-
-struct _HrVerdictBase {
-  gint64 steps;
-  gint64 wait, train; /* without what the device was waited for */
-  Sum sums[];
-};
-
-static gboolean
-is_trainer (const HrElementDef *def)
-{
-  return def->trains || hr_element_def_is_pulled (def);
-}
-
-static HrRun *
-find_trainer (HrPipeline *pipeline)
-{
-  for (guint i = 0; i < pipeline->elements->len; i++) {
-    const HrElement *element = pipeline->elements->pdata[i];
-
-    if (element->run != NULL && is_trainer (element->def))
-      return element->run;
-  }
-  return NULL;
-}
-
-static void
-sum_up (HrRun *run, Sum *sum)
-{
-  HrWorker workers;
-  gint64 waited = 0;
-
-  hr_run_sum (run, &workers);
-  *sum = (Sum){ workers.working + workers.blocked_cpu,
-                workers.cpu,
-                (gint64)workers.items,
-                (gint64)workers.copied,
-                hr_counter_get (&run->first_byte_time) + hr_counter_get (&run->body_time),
-                (gint64)hr_counter_get (&run->n_transfers),
-                0 };
-  if (run->def->transfers != NULL && run->started)
-    run->def->transfers (run->self, run->shared, &sum->moved, &waited);
-}
-
-/* … or a sink that takes what comes: a trainer that takes no time */
-static HrRun *
-find_taker (HrPipeline *pipeline)
-{
-  HrRun *run = find_trainer (pipeline);
-
-  for (guint i = 0; run == NULL && i < pipeline->elements->len; i++) {
-    const HrElement *element = pipeline->elements->pdata[i];
-
-    if (element->run != NULL && element->outputs->len == 0)
-      run = element->run;
-  }
-  return run;
-}
-
-/* the trainer's time, what it waited for a device counted as waiting */
-static void
-sum_trainer (HrPipeline *pipeline, const HrRun *run, gint64 *wait, gint64 *train)
-{
-  gint64 copied, waited;
-
-  *wait = hr_counter_get (&run->wait_time);
-  *train = hr_counter_get (&run->train_time);
-  hr_pipeline_get_transfers (pipeline, &copied, &waited);
-  waited = MIN (waited, *train);
-  *wait += waited;
-  *train -= waited;
-}
+/* an element with one thread for all its transfers that computes for so much of its time is no
+ * longer waiting for a network */
+#define COMPUTES 0.8
+/* processors that have nothing to do for less than this share of their time are full */
+#define FULL 0.1
+/* this share of an element's time without a processor, and it is short of them */
+#define DELAY 0.15
 
 void
 hr_verdict_begin (HrPipeline *pipeline)
 {
-  guint n = pipeline->elements->len;
-  HrRun *trainer = find_taker (pipeline);
-  HrVerdictBase *base, *none = NULL;
+  HrAccount *account, *none = NULL;
 
-  if (trainer == NULL || __atomic_load_n (&pipeline->verdict_base, __ATOMIC_ACQUIRE) != NULL)
+  if (__atomic_load_n (&pipeline->first_account, __ATOMIC_ACQUIRE) != NULL)
     return;
-  base = g_malloc0 (sizeof *base + n * sizeof (Sum));
-  base->steps = hr_counter_get (&trainer->step);
-  sum_trainer (pipeline, trainer, &base->wait, &base->train);
-  for (guint i = 0; i < n; i++) {
-    HrElement *element = pipeline->elements->pdata[i];
-
-    if (element->run != NULL)
-      sum_up (element->run, &base->sums[i]);
-  }
-  if (!__atomic_compare_exchange_n (&pipeline->verdict_base, &none, base, FALSE, __ATOMIC_ACQ_REL,
-                                    __ATOMIC_RELAXED))
-    g_free (base);
+  account = hr_account_new (pipeline);
+  if (!__atomic_compare_exchange_n (&pipeline->first_account, &none, account, FALSE,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    g_free (account);
 }
 
 /* ---- the model ---- */
 
-/* its transfers wait longer for their first byte than they read */
-static gboolean
-is_late (const HrRun *run)
-{
-  return hr_counter_get (&run->first_byte_time) >= hr_counter_get (&run->body_time);
-}
-
 static HrModelKind
-kind_of_part (const HrRun *run)
+kind_of (const HrRun *run, const HrSum *sum)
 {
-  if (run->def->submit != NULL && hr_counter_get (&run->n_transfers) > 0)
-    return is_late (run) ? HR_MODEL_LATENCY : HR_MODEL_BANDWIDTH;
+  const HrElementDef *def = run->def;
+  gdouble worked = (gdouble)sum->worked;
+
+  if (hr_account_is_trainer (def))
+    return HR_MODEL_SECOND;
+  if (def->take == NULL && (gdouble)sum->cpu < COMPUTES * worked
+      && (sum->n_transfers > 0 || (def->network && def->submit == NULL)))
+    return sum->first_byte >= sum->body ? HR_MODEL_LATENCY : HR_MODEL_BANDWIDTH;
+  if (sum->copied > 0 && (gdouble)sum->copied * COPY_SECONDS_PER_BYTE * 1e9 >= worked)
+    return HR_MODEL_COPY;
   return HR_MODEL_WORK;
 }
 
+/* What computes (it asks for a processor, see hr-element.h) takes its processor time, and no
+ * longer, once it has one; only where there are too few of them it takes longer, and that is not
+ * its own. */
+static gdouble
+time_delayed (const HrRun *run, const HrSum *sum, gboolean full)
+{
+  const HrElementDef *def = run->def;
+  gboolean computes = !def->waits && !def->light && def->submit == NULL && sum->cpu > 0;
+
+  return (gdouble)(full && computes ? MAX (sum->worked - sum->slept - sum->cpu, 0) : 0);
+}
+
+/* is it at work all the time, and would be less if there were more processors? */
 static void
-fill_part (HrModelPart *part, const HrRun *run, const Sum *sum, gdouble steps)
+look_for_delay (HrModel *model, const HrModelPart *part, gdouble delayed, gdouble *most)
+{
+  gdouble time = (part->busy + delayed) / part->width;
+
+  if (time <= *most)
+    return;
+  *most = time;
+  model->starved = delayed > DELAY * part->width * time;
+}
+
+static void
+fill_part (HrModelPart *part, const HrRun *run, const HrSum *sum, gdouble steps)
 {
   const HrElementDef *def = run->def;
 
   part->name = hr_element_get_name (run->element);
-  part->kind = kind_of_part (run);
+  part->kind = kind_of (run, sum);
   part->busy = (gdouble)sum->worked / 1e9 / steps;
   part->cpu = (gdouble)sum->cpu / 1e9 / steps;
   part->items = (gdouble)sum->items / steps;
+  part->copied = (gdouble)sum->copied / steps;
   part->width = hr_run_get_n_workers (run);
   part->grows = def->parallel == HR_PARALLEL_YES || def->each != NULL;
-  if (part->kind == HR_MODEL_LATENCY) {
-    part->busy = (gdouble)sum->flown / 1e9 / steps;
+  if (part->kind == HR_MODEL_LATENCY && def->submit != NULL) {
+    part->busy = (gdouble)(sum->first_byte + sum->body) / 1e9 / steps;
     part->items = (gdouble)sum->n_transfers / steps;
     part->width = def->concurrency != NULL ? (guint)def->concurrency (run->self) : 1;
     part->grows = def->concurrency != NULL;
@@ -173,11 +118,9 @@ steps_ahead (HrPipeline *pipeline, const HrRun *trainer)
 /* In serial mode one thread does all, and the process has the only clock: each element has its part
  * of it. */
 static void
-share_clock (HrPipeline *pipeline, HrModel *model)
+share_clock (HrModel *model, const HrAccount *account)
 {
-  gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
-  gdouble wall = (gdouble)MAX (end - pipeline->started_at, 1);
-  gdouble share = MIN (1, (gdouble)hr_pipeline_get_cpu_time (pipeline) / wall), busy = 0;
+  gdouble share = MIN (1, (gdouble)account->cpu / (gdouble)MAX (account->at, 1)), busy = 0;
   gdouble all = (model->train + model->wait) * share;
 
   for (guint i = 0; i < model->n_parts; i++)
@@ -187,133 +130,147 @@ share_clock (HrPipeline *pipeline, HrModel *model)
         busy > 0 ? MIN (model->parts[i].busy, all * model->parts[i].busy / busy) : 0;
 }
 
-/* Returns: the parts' array; NULL: there has been no step in its stride */
-static HrModelPart *
-make_model (HrPipeline *pipeline, HrModel *model)
+/* processors that had nothing to do; NAN: not known */
+static gdouble
+idle_processors (const HrAccount *account)
 {
-  const HrVerdictBase *base = __atomic_load_n (&pipeline->verdict_base, __ATOMIC_ACQUIRE);
-  HrRun *trainer = find_taker (pipeline);
-  guint n = pipeline->elements->len;
-  HrModelPart *parts;
-  gint64 wait, train;
-  gdouble steps;
+  return account->idle >= 0 && account->at > 0 ? (gdouble)account->idle / (gdouble)account->at
+                                               : NAN;
+}
 
-  if (trainer == NULL || base == NULL || hr_counter_get (&trainer->step) <= base->steps)
-    return NULL;
-  steps = (gdouble)(hr_counter_get (&trainer->step) - base->steps);
-  sum_trainer (pipeline, trainer, &wait, &train);
-  if (!is_trainer (trainer->def)) { /* its time is an element's */
-    wait += train - base->train;
-    train = base->train;
+static void
+fill_parts (HrModel *model, HrPipeline *pipeline, const HrAccount *account, const HrRun *taker)
+{
+  gdouble steps = (gdouble)MAX (account->steps, 1), idle = idle_processors (account), cpu = 0;
+  gboolean full = idle < FULL * model->machine && !model->serial;
+  gdouble most = 0;
+
+  for (guint i = 0; i < account->n; i++) {
+    const HrElement *element = pipeline->elements->pdata[i];
+    const HrSum *sum = &account->sums[i];
+
+    if (element->run == NULL)
+      continue;
+    /* a sink of another kind works beside the others */
+    if (element->run != taker || !hr_account_is_trainer (element->def)) {
+      HrModelPart *part = &model->parts[model->n_parts++];
+      gdouble delayed = time_delayed (element->run, sum, full) / 1e9 / steps;
+
+      fill_part (part, element->run, sum, steps);
+      part->busy -= delayed;
+      look_for_delay (model, part, delayed + (gdouble)sum->permit / 1e9 / steps, &most);
+    }
+    if (sum->moved > 0)
+      model->parts[model->n_parts++] =
+          (HrModelPart){ .name = hr_element_get_name ((HrElement *)element),
+                         .kind = HR_MODEL_TRANSFER,
+                         .busy = (gdouble)sum->moved / 1e9 / steps,
+                         .items = 1,
+                         .width = 1 };
   }
-  *model = (HrModel){ .train = (gdouble)(train - base->train) / 1e9 / steps,
-                      .wait = (gdouble)(wait - base->wait) / 1e9 / steps,
-                      .steps = (guint64)steps,
-                      .ahead = steps_ahead (pipeline, trainer),
+  if (model->serial)
+    share_clock (model, account);
+  for (guint i = 0; i < model->n_parts; i++)
+    cpu += model->parts[i].cpu * steps;
+  if (!isnan (idle))
+    model->free = idle + cpu * 1e9 / (gdouble)account->at;
+}
+
+/* @account: what came in between; the first step is looked at only where it is all that there is.
+ * Returns: the parts' array; NULL: there is no sink, or it never got anything */
+static HrModelPart *
+make_model (HrPipeline *pipeline, const HrAccount *account, HrModel *model)
+{
+  const HrRun *taker = hr_account_find_taker (pipeline);
+  gdouble steps = (gdouble)MAX (account->steps, 1);
+  gdouble wait = (gdouble)(account->wait + account->cold_start), train = (gdouble)account->train;
+  gboolean trains;
+
+  if (taker == NULL || (account->steps == 0 && pipeline->ended_at > 0 && account->cold_start == 0))
+    return NULL;
+  trains = hr_account_is_trainer (taker->def);
+  *model = (HrModel){ .trainer = trains ? hr_element_get_name (taker->element) : NULL,
+                      /* the time of a sink that takes what comes is an element's */
+                      .train = trains ? train / 1e9 / steps : 0,
+                      .wait = (trains ? wait : wait + train) / 1e9 / steps,
+                      .steps = (guint64)MAX (account->steps, 0),
+                      .ahead = steps_ahead (pipeline, taker),
                       .serial = pipeline->settings.serial,
                       .processors = (guint)hr_topology_count_cpus (pipeline),
                       .machine = (guint)hr_topology_count_processors () };
-  parts = model->parts = g_new0 (HrModelPart, 2 * n);
-  for (guint i = 0; i < n; i++) {
-    const HrElement *element = pipeline->elements->pdata[i];
-    Sum sum;
-
-    if (element->run == NULL || element->def->trains)
-      continue;
-    sum_up (element->run, &sum);
-    sum.worked -= base->sums[i].worked;
-    sum.cpu -= base->sums[i].cpu;
-    sum.items -= base->sums[i].items;
-    sum.flown -= base->sums[i].flown;
-    sum.n_transfers -= base->sums[i].n_transfers;
-    sum.moved -= base->sums[i].moved;
-    if (!is_trainer (element->def)) /* a sink of another kind works beside the others */
-      fill_part (&parts[model->n_parts++], element->run, &sum, steps);
-    if (sum.moved > 0)
-      parts[model->n_parts++] = (HrModelPart){ .name = hr_element_get_name ((HrElement *)element),
-                                               .kind = HR_MODEL_TRANSFER,
-                                               .busy = (gdouble)sum.moved / 1e9 / steps,
-                                               .items = 1,
-                                               .width = 1 };
-  }
-  if (model->serial)
-    share_clock (pipeline, model);
-  return parts;
+  model->parts = g_new0 (HrModelPart, 2 * account->n);
+  fill_parts (model, pipeline, account, taker);
+  return model->parts;
 }
 
-JsonNode *
-hr_verdict_advise (HrPipeline *pipeline)
+/* ---- in words ---- */
+
+static void
+add_node (JsonBuilder *json, const char *name, JsonNode *node)
+{
+  json_builder_set_member_name (json, name);
+  if (node != NULL)
+    json_builder_add_value (json, node);
+  else
+    json_builder_add_null_value (json);
+}
+
+/* @strides: it is more than the first step */
+static void
+add_verdict (JsonBuilder *json, HrPipeline *pipeline, const HrAccount *account, gboolean strides)
 {
   HrModel model;
-  g_autofree HrModelPart *parts = make_model (pipeline, &model);
+  g_autofree HrModelPart *parts = make_model (pipeline, account, &model);
   HrChange change;
 
-  if (parts == NULL)
-    return NULL;
-  hr_model_advise (&model, &change);
-  return hr_advice_to_json (&model, &change);
-}
-
-/* ---- the bottleneck ---- */
-
-static const char *
-kind_of (const HrRun *run, const Sum *sum)
-{
-  if (is_trainer (run->def))
-    return "trainer";
-  if (run->def->take != NULL) /* the program computes */
-    return "cpu";
-  if (run->def->network || run->def->submit != NULL)
-    return is_late (run) ? "network-latency" : "network-bandwidth";
-  if ((gdouble)sum->copied * COPY_SECONDS_PER_BYTE * 1e9 >= (gdouble)sum->worked && sum->copied > 0)
-    return "copy";
-  return "cpu";
-}
-
-static gboolean
-trainer_is_fed (HrPipeline *pipeline, HrVerdict *verdict)
-{
-  HrRun *run = find_trainer (pipeline);
-  gint64 wait, train;
-
-  if (run == NULL)
-    return FALSE;
-  sum_trainer (pipeline, run, &wait, &train);
-  if (train <= 0 || (gdouble)wait > HR_MODEL_GOOD_WAIT_RATIO * (gdouble)(wait + train))
-    return FALSE;
-  *verdict = (HrVerdict){ run->element, "trainer" };
-  return TRUE;
-}
-
-gboolean
-hr_verdict_find (HrPipeline *pipeline, HrVerdict *verdict)
-{
-  gint64 end = pipeline->ended_at > 0 ? pipeline->ended_at : hr_now ();
-  double wall = (double)MAX (end - pipeline->started_at, 1), most = 0;
-
-  if (trainer_is_fed (pipeline, verdict))
-    return TRUE;
-  *verdict = (HrVerdict){ NULL, NULL };
-  for (guint i = 0; i < pipeline->elements->len; i++) {
-    HrElement *element = pipeline->elements->pdata[i];
-    HrRun *run = element->run;
-    double busy;
-    Sum sum;
-
-    if (run == NULL || is_trainer (run->def))
-      continue;
-    sum_up (run, &sum);
-    /* the share of its workers' time in which it worked, or waited for a processor to work on */
-    busy = (double)sum.worked / hr_run_get_n_workers (run) / wall;
-    if (busy > most) {
-      most = busy;
-      *verdict = (HrVerdict){ element, kind_of (run, &sum) };
-    }
-    /* copies to a device go on beside what the worker does */
-    if ((double)sum.moved / wall > most) {
-      most = (double)sum.moved / wall;
-      *verdict = (HrVerdict){ element, "transfer" };
-    }
+  add_node (json, "bottleneck", parts != NULL ? hr_advice_bottleneck_to_json (&model) : NULL);
+  if (parts == NULL || !strides) {
+    add_node (json, "advice", NULL);
+    return;
   }
-  return verdict->element != NULL;
+  hr_model_advise (&model, &change);
+  add_node (json, "advice", hr_advice_to_json (&model, &change));
+}
+
+static void
+add_recent (JsonBuilder *json, HrPipeline *pipeline, HrAccount *now)
+{
+  g_autofree HrAccount *begin = pipeline->ended_at > 0 ? NULL : hr_recent_get_begin (pipeline, now);
+  const HrRun *taker = hr_account_find_taker (pipeline);
+  gint64 sum;
+
+  json_builder_set_member_name (json, "recent");
+  if (begin == NULL) {
+    json_builder_add_null_value (json);
+    return;
+  }
+  hr_account_subtract (now, begin);
+  sum = now->wait + now->train;
+  json_builder_begin_object (json);
+  hr_json_add_double (json, "seconds", (gdouble)now->at / 1e9);
+  hr_json_add_int (json, "steps", now->steps);
+  hr_json_add_int (json, "samples", now->samples);
+  hr_json_add_double (json, "wait_ratio",
+                      sum > 0 && taker != NULL && hr_account_is_trainer (taker->def)
+                          ? (gdouble)now->wait / (gdouble)sum
+                          : NAN);
+  add_verdict (json, pipeline, now, TRUE);
+  json_builder_end_object (json);
+}
+
+void
+hr_verdict_add (JsonBuilder *json, HrPipeline *pipeline)
+{
+  const HrAccount *first = __atomic_load_n (&pipeline->first_account, __ATOMIC_ACQUIRE);
+  g_autofree HrAccount *now = hr_account_new (pipeline);
+  g_autofree HrAccount *run = g_memdup2 (now, sizeof *now + now->n * sizeof (HrSum));
+
+  gboolean strides = first != NULL && now->steps > first->steps;
+
+  if (strides)
+    hr_account_subtract (run, first);
+  else
+    hr_account_begin (run, pipeline);
+  add_verdict (json, pipeline, run, strides);
+  add_recent (json, pipeline, now);
 }

@@ -131,6 +131,28 @@ test_kinds (void)
   g_assert_cmpuint (change.value, ==, 40);
   assert_near (change.wait_ratio, 0);
   g_assert_cmpint (change.next, ==, HR_MODEL_TRAINER);
+  /* no property of the slowest makes it wider: what would be next is told, if the model is right */
+  {
+    HrModelPart two[] = { { "x", HR_MODEL_BANDWIDTH, 0.4, 0.01, 8, 1, FALSE },
+                          { "y", HR_MODEL_WORK, 0.2, 0.01, 8, 1, TRUE } };
+    static const HrModelKind kinds[] = { HR_MODEL_WORK,      HR_MODEL_COPY,     HR_MODEL_LATENCY,
+                                         HR_MODEL_BANDWIDTH, HR_MODEL_TRANSFER, HR_MODEL_SECOND };
+
+    for (guint i = 0; i < G_N_ELEMENTS (kinds); i++) {
+      two[0].kind = kinds[i];
+      model.parts = two;
+      model.n_parts = 2;
+      change = advise (&model);
+      g_assert_cmpint (change.part, ==, 0);
+      g_assert_true (isnan (change.wait_ratio));
+      g_assert_cmpint (change.next, ==, 1);
+    }
+    model.wait = 0.9;
+    g_assert_cmpint (advise (&model).next, ==, HR_MODEL_NOTHING);
+    model.wait = 0.3;
+    model.parts = one;
+    model.n_parts = 1;
+  }
   /* never more than eight times what it has */
   one[0].width = 1;
   one[0].busy = 40;
@@ -149,6 +171,74 @@ test_kinds (void)
   change = advise (&model);
   g_assert_cmpint (change.kind, ==, HR_CHANGE_PROCESSORS);
   g_assert_true (isnan (change.wait_ratio));
+}
+
+/* other programs take processors, too */
+static void
+test_crowd (void)
+{
+  HrModelPart one[] = { { "x", HR_MODEL_WORK, 0.4, 0.4, 8, 1, TRUE } };
+  HrModel model = make (0.1, 0.7);
+  HrChange change;
+  int binds;
+
+  /* half of a processor is what it got: that is what it could have had */
+  model.parts = one;
+  model.n_parts = 1;
+  model.processors = model.machine = 2;
+  model.free = 0.5;
+  /* … unless it asked for no more, and was slow for another reason */
+  assert_near (hr_model_period (&model, &binds), 0.4);
+  g_assert_cmpint (binds, ==, 0);
+  model.starved = TRUE;
+  assert_near (hr_model_period (&model, &binds), 0.8);
+  g_assert_cmpint (binds, ==, HR_MODEL_PROCESSORS);
+  g_assert_true (hr_model_is_sure (&model));
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_CROWDED);
+  g_assert_true (isnan (change.wait_ratio));
+  /* one is free: the worker has it, and a second one would get no more, as far as one can tell */
+  model.free = 1.05;
+  model.starved = FALSE;
+  model.wait = 0.3;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_WORKERS);
+  g_assert_true (isnan (change.wait_ratio));
+  /* on two that are free it would */
+  model.free = 2;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_WORKERS);
+  assert_near (change.wait_ratio, 0.5);
+  g_assert_cmpint (change.next, ==, HR_MODEL_PROCESSORS);
+  /* a pipeline that may use one of four, of which two are taken */
+  model.processors = 1;
+  model.machine = 4;
+  model.wait = 0.3;
+  one[0].width = 4;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_CPUS);
+  g_assert_true (isnan (change.wait_ratio));
+  model.free = 4;
+  assert_near (advise (&model).wait_ratio, 0);
+}
+
+static void
+test_bottleneck (void)
+{
+  HrModel model = make (0.1, 0.1);
+
+  g_assert_cmpint (hr_model_bottleneck (&model), ==, 1);
+  model.wait = 0.005;
+  g_assert_cmpint (hr_model_bottleneck (&model), ==, HR_MODEL_TRAINER);
+  model.wait = 0.17;
+  model.processors = 2;
+  g_assert_cmpint (hr_model_bottleneck (&model), ==, HR_MODEL_PROCESSORS);
+  g_assert_cmpint (hr_model_hungriest (&model), ==, 1);
+  /* one after the other computes */
+  model.serial = TRUE;
+  g_assert_cmpint (hr_model_bottleneck (&model), ==, 0);
+  model.n_parts = 0;
+  g_assert_cmpint (hr_model_bottleneck (&model), ==, HR_MODEL_NOTHING);
 }
 
 static void
@@ -211,10 +301,141 @@ test_words (void)
                "workers");
   model = make (0.1, 0.17);
   model.processors = model.machine = 2;
+  assert_says (
+      &model,
+      "all 2 processors are at work, 74 % of that by decode; more of them, another machine "
+      "beside this one, or less work (smaller images) would help",
+      NULL);
+  model.free = 1.5;
+  model.starved = TRUE;
+  model.wait = 0.26;
   assert_says (&model,
-               "all 2 processors are at work; more of them, another machine beside this one, or "
-               "less work (smaller images) would help",
+               "all 2 processors are at work, 0.5 of them for other programs or the trainer's own "
+               "threads; fewer of those, more processors, or less work (smaller images) would help",
                NULL);
+  model.machine = 8;
+  model.free = 8;
+  model.wait = 0.17;
+  assert_says (&model,
+               "all 2 processors that it may use are at work, 74 % of that by decode; give it "
+               "cpus=8: predicted wait ratio 0.63 → 0.50, then bound by decode",
+               "cpus");
+}
+
+static void
+test_words_of_kinds (void)
+{
+  HrModelPart two[] = { { "x", HR_MODEL_WORK, 0.4, 0.01, 8, 1, FALSE, 2.5e6 },
+                        { "y", HR_MODEL_WORK, 0.2, 0.01, 8, 1, TRUE } };
+  HrModel model = make (0.1, 0.3);
+
+  model.parts = two;
+  model.n_parts = 2;
+  assert_says (
+      &model,
+      "x is at work 100 % of the time, and can have no more than its one worker; less work "
+      "for it would help; next would be y",
+      NULL);
+  two[0].kind = HR_MODEL_COPY;
+  assert_says (&model,
+               "x is at work 100 % of the time, copying 2.5 MB a step; fewer bytes (uint8 instead "
+               "of float32, smaller images), or an element that passes references on, would help; "
+               "next would be y",
+               NULL);
+  two[0].kind = HR_MODEL_LATENCY;
+  assert_says (
+      &model,
+      "x is at work 100 % of the time, waiting for answers; fewer and larger requests, more of "
+      "them at once, or data that lies nearer, would help; next would be y",
+      NULL);
+  two[0].kind = HR_MODEL_BANDWIDTH;
+  assert_says (&model,
+               "x is at work 100 % of the time, and its line is full; fewer bytes, a faster "
+               "line, or more connections if each has a limit, would help; next would be y",
+               NULL);
+  two[0].kind = HR_MODEL_TRANSFER;
+  assert_says (
+      &model,
+      "x is copying to its device 100 % of the time; fewer bytes (uint8 instead of float32, "
+      "smaller images) would help; next would be y",
+      NULL);
+  two[0].kind = HR_MODEL_SECOND;
+  assert_says (
+      &model,
+      "x is at work 100 % of the time, a trainer of its own that all others wait for; only "
+      "a faster one would help; next would be y",
+      NULL);
+  /* nothing ahead: the slowest is named, as it is what the verdict names */
+  model.ahead = 0;
+  model.wait = 0.425;
+  assert_says (&model,
+               "each step is begun when the trainer asks for it, and x takes longest; put "
+               "prefetchqueue max-batches=4 behind batch: predicted wait ratio 0.81 → 0.75, then "
+               "bound by x",
+               "max-batches");
+  /* what is made eight times as wide may be the slowest all the same */
+  model = make (0.1, 9.9);
+  two[0] = (HrModelPart){ "x", HR_MODEL_WORK, 10, 0.01, 8, 1, TRUE };
+  model.parts = two;
+  model.n_parts = 2;
+  assert_says (&model,
+               "x is at work 100 % of the time with 1 worker; give it workers=8: predicted wait "
+               "ratio 0.99 → 0.92, then still bound by x",
+               "workers");
+}
+
+/* the bottleneck and what is advised name one element, or the advice names none */
+static void
+test_agreement (void)
+{
+  static const HrModelKind kinds[] = { HR_MODEL_WORK,      HR_MODEL_COPY,     HR_MODEL_LATENCY,
+                                       HR_MODEL_BANDWIDTH, HR_MODEL_TRANSFER, HR_MODEL_SECOND };
+  static const char *const names[] = { "cpu",      "copy",   "network-latency", "network-bandwidth",
+                                       "transfer", "trainer" };
+  guint32 state = 7;
+
+  for (guint round = 0; round < 20000; round++) {
+    HrModelPart some[4];
+    HrModel model = make (0, 0);
+    g_autoptr (JsonNode) bottleneck = NULL, advice = NULL;
+    HrChange change;
+    const char *who;
+    JsonNode *element;
+
+#define RANDOM(n) ((state = state * 1664525u + 1013904223u) >> 8) % (n)
+    for (guint i = 0; i < G_N_ELEMENTS (some); i++) {
+      some[i] = parts[i];
+      some[i].kind = kinds[RANDOM (G_N_ELEMENTS (kinds))];
+      some[i].busy = RANDOM (100) / 100.0;
+      some[i].cpu = some[i].busy * (RANDOM (11) / 10.0);
+      some[i].width = 1 + RANDOM (4);
+      some[i].grows = RANDOM (2);
+    }
+    model.parts = some;
+    model.trainer = "t";
+    model.train = RANDOM (100) / 100.0;
+    model.wait = RANDOM (100) / 100.0;
+    model.ahead = RANDOM (3);
+    model.serial = RANDOM (8) == 0;
+    model.processors = 1 + RANDOM (8);
+    model.free = RANDOM (100) / 10.0;
+    model.starved = RANDOM (2);
+#undef RANDOM
+    bottleneck = hr_advice_bottleneck_to_json (&model);
+    if (bottleneck == NULL)
+      continue;
+    hr_model_advise (&model, &change);
+    advice = hr_advice_to_json (&model, &change);
+    who = json_object_get_string_member (json_node_get_object (bottleneck), "element");
+    element = json_object_get_member (json_node_get_object (advice), "element");
+    if (!JSON_NODE_HOLDS_NULL (element))
+      g_assert_cmpstr (json_node_get_string (element), ==, who);
+    if (change.part >= 0)
+      g_assert_cmpstr (json_object_get_string_member (json_node_get_object (bottleneck), "kind"),
+                       ==, names[some[change.part].kind]);
+    if (!isnan (change.wait_ratio))
+      g_assert_true (change.wait_ratio >= 0 && change.wait_ratio <= 1 && change.speedup > 0);
+  }
 }
 
 int
@@ -226,6 +447,10 @@ main (int argc, char **argv)
   g_test_add_func ("/model/workers", test_workers);
   g_test_add_func ("/model/kinds", test_kinds);
   g_test_add_func ("/model/ahead", test_ahead);
+  g_test_add_func ("/model/crowd", test_crowd);
+  g_test_add_func ("/model/bottleneck", test_bottleneck);
   g_test_add_func ("/model/words", test_words);
+  g_test_add_func ("/model/words-of-kinds", test_words_of_kinds);
+  g_test_add_func ("/model/agreement", test_agreement);
   return g_test_run ();
 }

@@ -251,7 +251,7 @@ test_stats (void)
   assert_members (stats,
                   "status exit steps samples images skipped dropped wait_ratio prepare_s "
                   "transfer_s train_s cold_start_s wall_s cpu_s images_per_s cpu_ms_per_image "
-                  "peak_rss_bytes sha256 bottleneck advice elements");
+                  "peak_rss_bytes sha256 bottleneck advice recent elements");
   g_assert_cmpint (json_object_get_int_member (stats, "exit"), ==, 3);
   g_assert_cmpint (json_object_get_int_member (stats, "steps"), ==, 5);
   g_assert_cmpint (json_object_get_int_member (stats, "samples"), ==, 16);

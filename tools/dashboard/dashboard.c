@@ -41,14 +41,17 @@ read_stats (Dashboard *self)
   return json_from_string (text, NULL);
 }
 
-/* one sentence, or two */
+/* one sentence, or two: of the last seconds while there are some, then of the whole run */
 static char *
 verdict_words (JsonObject *stats)
 {
-  JsonNode *node = json_object_get_member (stats, "bottleneck");
+  JsonNode *node = json_object_get_member (stats, "recent");
   JsonObject *bottleneck;
   const char *element, *kind, *advice = NULL;
 
+  if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
+    stats = json_node_get_object (node);
+  node = json_object_get_member (stats, "bottleneck");
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     return g_strdup ("Nothing has run long enough to tell.");
   bottleneck = json_node_get_object (node);

@@ -91,7 +91,7 @@ function drawGraph(stats, parts) {
       const [x1, y1] = at(from), [x2, y2] = at(p);
       svg(root, "path", { class: "edge", d: `M${x1 + box} ${y1 + tall / 2} C${x1 + box + 25} ${y1 + tall / 2} ${x2 - 40} ${y2 + tall / 2} ${x2 - 14} ${y2 + tall / 2}` });
     }
-  const most = stats.bottleneck && stats.bottleneck.element;
+  const verdict = stats.recent || stats, most = verdict.bottleneck && verdict.bottleneck.element;
   for (const p of placed) {
     const [x, y] = at(p), e = p.element, queue = e.queue || { now: 0, room: 0 };
     const fill = queue.room ? Math.min(1, queue.now / queue.room) : 0;
@@ -199,6 +199,7 @@ function draw(stats) {
   $("clock").textContent = time(stats.wall_s);
   // a live region: said again only when it says something else
   if (stats.verdict !== shownVerdict) $("verdict").textContent = shownVerdict = stats.verdict;
+  $("span").textContent = stats.recent ? `Of the last ${Math.round(stats.recent.seconds)} seconds.` : "Of the whole run.";
   drawFacts(stats, now);
   drawGraph(stats, parts);
   drawChart("wait", series(stats.history, waitRatio), 1, "Wait ratio", percent);
