@@ -217,6 +217,9 @@ HR_ELEMENT (
         "the sample's, for on-error to deal with. It stands behind jsonlparse and before batch; "
         "any field may come back, so what the elements behind it need is not checked before the "
         "pipeline runs. While the program does not take, the pipeline stands still.",
+    .examples =
+        (const char *const[]){
+            "filesrc location=train.jsonl ! jsonlparse ! appmap ! batch size=2 ! appsink", NULL },
     .gives = "*", .props = props, .shared_size = sizeof (Shared), .check_place = appmap_check_place,
     .start = appmap_start, .stop = appmap_stop, .submit = appmap_submit, .poll = appmap_poll,
     .waits_for = appmap_waits_for, .take = appmap_take, .answer = appmap_answer)

@@ -16,7 +16,8 @@ typedef struct {
 static const HrProp props[] = {
   HR_PROP_BOOL (FakeSink, silent, TRUE, "false: one line on stdout for each buffer"),
   HR_PROP_UINT (FakeSink, sync_every, 0, G_MAXINT64, 1,
-                "Flush stdout after so many lines; 0: when the buffer of stdio is full"),
+                "Flush stdout after so many lines; 0: when the buffer of stdio is full",
+                .unit = "lines"),
   HR_PROP_END
 };
 

@@ -20,7 +20,7 @@ typedef struct {
 
 static const HrProp props[] = {
   HR_PROP_INT (FakeSrc, num_buffers, -1, G_MAXINT64, -1, "End after so many buffers; -1: never",
-               .flags = HR_PROP_STREAM),
+               .flags = HR_PROP_STREAM, .unit = "buffers"),
   HR_PROP_SIZE (FakeSrc, size, 0, 64 * HR_GIB, 64, "Bytes of each buffer's field \"bytes\"",
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (FakeSrc, seed, 0, G_MAXINT64, 0, "Another seed gives other bytes",

@@ -17,9 +17,10 @@ static const HrProp props[] = {
       "Spread of the sleep: lognormal with this sigma, around the same mean; a sample's "
       "sleep is the same in every run"),
   HR_PROP_INT (Identity, error_after, -1, G_MAXINT64, -1,
-               "Every sample behind the first N is bad; -1: none", .flags = HR_PROP_STREAM),
+               "Every sample behind the first N is bad; -1: none", .flags = HR_PROP_STREAM,
+               .unit = "samples"),
   HR_PROP_UINT (Identity, error_every, 0, G_MAXINT64, 0, "Every N-th sample is bad; 0: none",
-                .flags = HR_PROP_STREAM),
+                .flags = HR_PROP_STREAM, .unit = "samples"),
   HR_PROP_END
 };
 

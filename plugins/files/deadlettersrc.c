@@ -38,7 +38,8 @@ static const HrProp props[] = {
   HR_PROP_UINT (
       Deadlettersrc, max_expansion, 0, G_MAXINT32, 250,
       "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
-      "small one does not fill the disk; 0: any number"),
+      "small one does not fill the disk; 0: any number",
+      .unit = "bytes"),
   HR_S3_PROPS (Deadlettersrc),
   HR_PROP_END
 };

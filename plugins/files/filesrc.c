@@ -31,7 +31,8 @@ static const HrProp props[] = {
   HR_PROP_UINT (
       Filesrc, max_expansion, 0, G_MAXINT32, 250,
       "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
-      "small one does not fill the disk; 0: any number"),
+      "small one does not fill the disk; 0: any number",
+      .unit = "bytes"),
   HR_ORDER_PROPS (Filesrc),
   HR_PROP_END
 };

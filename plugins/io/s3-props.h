@@ -46,7 +46,8 @@
           "Where the bucket's name stands in the URL: path, virtual (in the host name), or "       \
           "auto: path for IP addresses, hosts without a dot and names that are no host's"),        \
       HR_PROP_UINT (T, tries, 1, 100, 8,                                                           \
-                    "Times a request is sent, before it fails for a fault that may pass"),         \
+                    "Times a request is sent, before it fails for a fault that may pass",          \
+                    .unit = "tries"),                                                              \
       HR_PROP_DURATION (T, connect_timeout, HR_MSEC, 3600 * HR_SECOND, 10 * HR_SECOND,             \
                         "Longest time for a connection to be made"),                               \
       HR_PROP_DURATION (T, first_byte_timeout, HR_MSEC, 3600 * HR_SECOND, 30 * HR_SECOND,          \

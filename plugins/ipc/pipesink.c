@@ -167,6 +167,9 @@ HR_ELEMENT (
         "of the same user: all of it, pixels too, is copied into the socket and out of it. It "
         "waits until one has connected. `shmsink` does the same by reference; this is what it is "
         "measured against.",
+    .examples = (const char *const[]){ "fakesrc num-buffers=40 ! batch size=4 ! prefetchqueue ! "
+                                       "pipesink address=${ADDRESS:-train}",
+                                       NULL },
     .props = props, .shared_size = sizeof (State), .waits = TRUE, .trains = TRUE, .relays = TRUE,
     .check = pipesink_check, .start = pipesink_start, .stop = pipesink_stop,
     .consume = pipesink_consume, .finish = pipesink_finish, .waits_for = pipesink_waits_for)

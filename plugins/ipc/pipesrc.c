@@ -216,6 +216,8 @@ HR_ELEMENT (
         "user: buffers as they were there, with their numbers, origins, and where a run goes on "
         "behind them. Nothing that comes is believed before it is checked. If the other process "
         "dies, the run fails and says so.",
+    .examples = (const char *const[]){ "pipesrc address=${ADDRESS:-train} ! trainsim step-time=1ms",
+                                       NULL },
     .gives = "*", .props = props, .shared_size = sizeof (State), .waits = TRUE,
     .check = pipesrc_check, .start = pipesrc_start, .stop = pipesrc_stop, .create = pipesrc_create,
     .waits_for = pipesrc_waits_for, .lookahead = pipesrc_lookahead)

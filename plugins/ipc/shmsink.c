@@ -36,7 +36,7 @@ static const HrProp props[] = {
   HR_PROP_INT (ShmSink, fd, -1, G_MAXINT, -1,
                "Instead: a connected unix socket (SOCK_STREAM) of this process, whose other end is "
                "shmsrc's; it is closed in the end"),
-  HR_PROP_UINT (ShmSink, readers, 1, 256, 1, "How many processes read"),
+  HR_PROP_UINT (ShmSink, readers, 1, 256, 1, "How many processes read", .unit = "processes"),
   HR_PROP_ENUM (ShmSink, share, shares, SHARE_SAME,
                 "same: all readers get all batches, for tensor-parallel peers; rank: reader r of n "
                 "gets batches r, n + r, 2n + r …, for data-parallel ranks"),
@@ -254,6 +254,9 @@ HR_ELEMENT (
         "slowest. When a reader dies the run fails, when one takes no more the run is stopped; "
         "the others are told. Nothing is left in the file system or in memory, however a process "
         "ends. Both ends run as the same user. docs/processes.md",
+    .examples = (const char *const[]){ "fakesrc num-buffers=40 ! batch size=4 ! prefetchqueue ! "
+                                       "shmsink address=${ADDRESS:-train}",
+                                       NULL },
     .props = props, .shared_size = sizeof (State), .waits = TRUE, .trains = TRUE, .relays = TRUE,
     .check = shmsink_check, .start = shmsink_start, .stop = shmsink_stop,
     .consume = shmsink_consume, .finish = shmsink_finish, .waits_for = shmsink_waits_for,

@@ -181,6 +181,8 @@ HR_ELEMENT (
         "and told here, too, and hr_pipeline_get_checkpoint() gives the writer's place. If the "
         "writer fails, its error is this one's, if it dies, the error says that. "
         "docs/processes.md",
+    .examples = (const char *const[]){ "shmsrc address=${ADDRESS:-train} ! trainsim step-time=1ms",
+                                       NULL },
     .gives = "*", .props = props, .shared_size = sizeof (State), .waits = TRUE,
     .check = shmsrc_check, .create = shmsrc_create, .stop = shmsrc_stop,
     .waits_for = shmsrc_waits_for, .lookahead = shmsrc_lookahead)

@@ -43,11 +43,13 @@ static const HrProp props[] = {
   HR_PROP_UINT (
       S3src, max_expansion, 0, G_MAXINT32, 250,
       "Bytes of text that each byte of a compressed object (*.gz, *.zst) may make, so that a "
-      "small one does not fill the disk; 0: any number"),
+      "small one does not fill the disk; 0: any number",
+      .unit = "bytes"),
   HR_PROP_UINT (S3src, read_ahead, 0, 1024, 3,
                 "Requests in flight beside the one that is waited for", .unit = "requests"),
   HR_PROP_UINT (S3src, page_keys, 0, 1000, 0,
-                "Keys asked for by one list request; 0: as many as the server gives"),
+                "Keys asked for by one list request; 0: as many as the server gives",
+                .unit = "keys"),
   HR_CACHE_PROPS (S3src),
   HR_S3_PROP_IO_THREADS (S3src),
   HR_ORDER_PROPS (S3src),

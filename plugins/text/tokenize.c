@@ -74,7 +74,7 @@ static const HrProp props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (Tokenize, position_rows, 3, 4, 3,
                 "Rows of position_ids: time, height and width; 4: the plain position before them",
-                .flags = HR_PROP_STREAM),
+                .flags = HR_PROP_STREAM, .unit = "rows"),
   HR_SIZING_PROPS (Tokenize),
   HR_S3_PROPS (Tokenize),
   HR_PROP_END

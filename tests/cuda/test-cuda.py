@@ -9,7 +9,6 @@ import os
 import pathlib
 import re
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -19,6 +18,7 @@ import unittest
 STANDIN = os.path.abspath(sys.argv.pop())
 os.environ["HR_CUDART"] = STANDIN
 
+import fatbin  # noqa: E402
 import headrace  # noqa: E402
 import tap  # noqa: E402
 from dataset import ROOT, DataSet, WithData, tool  # noqa: E402
@@ -28,12 +28,7 @@ SCRATCH = tempfile.TemporaryDirectory(prefix="headrace-cuda-")
 
 
 def kernel(*capabilities):
-    """A fatbin as nvcc writes it, with an entry of machine code for each capability, without the code."""
-    entries = b"".join(struct.pack("<HHIQ3IIQQQQ", 2, 1, 64, 0, 0, 0, 0, capability, 0, 0, 0, 0)
-                       for capability in capabilities)
-    path = pathlib.Path(SCRATCH.name) / f"kernel-{'-'.join(map(str, capabilities))}.fatbin"
-    path.write_bytes(struct.pack("<IHHQ", 0xBA55ED50, 1, 16, len(entries)) + entries)
-    return str(path)
+    return fatbin.write(pathlib.Path(SCRATCH.name) / f"kernel-{'-'.join(map(str, capabilities))}.fatbin", *capabilities)
 
 
 os.environ["HR_CUDA_KERNEL"] = kernel(80, 90)

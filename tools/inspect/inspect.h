@@ -29,5 +29,7 @@ void inspect_element_json (JsonBuilder *json, const HrElementDef *def);
 void inspect_wrapped (const char *text, guint indent, guint column);
 /* "from 1 to 64", "at least 0" or NULL; (transfer full) */
 char *inspect_range (const HrProp *prop);
+/* FALSE: a program gives it its samples or does its work, so hr-launch cannot run it */
+gboolean inspect_is_launched (const HrElementDef *def);
 /* "parallel, network": what the table says about how it runs, NULL if nothing; (transfer full) */
 char *inspect_traits (const HrElementDef *def);

@@ -79,6 +79,7 @@ inspect_element_json (JsonBuilder *json, const HrElementDef *def)
 {
   const char *file = NULL;
   const HrPluginDef *plugin = hr_registry_get_plugin (def, &file);
+  g_autofree char *traits = inspect_traits (def);
 
   json_builder_begin_object (json);
   hr_json_add_string (json, "name", def->name);
@@ -87,6 +88,7 @@ inspect_element_json (JsonBuilder *json, const HrElementDef *def)
   hr_json_add_string (json, "kind", hr_element_def_kind (def));
   hr_json_add_string (json, "each", def->each_field);
   hr_json_add_bool (json, "parallel", def->parallel == HR_PARALLEL_YES);
+  hr_json_add_string (json, "traits", traits != NULL ? traits : "");
   hr_json_add_string (json, "needs", def->needs != NULL ? def->needs : "");
   hr_json_add_string (json, "gives", def->gives != NULL ? def->gives : "");
   hr_json_add_string (json, "takes", def->takes != NULL ? def->takes : "");
@@ -96,5 +98,6 @@ inspect_element_json (JsonBuilder *json, const HrElementDef *def)
   add_props (json, "properties", def->props);
   add_props (json, "common_properties", hr_common_props);
   add_strings (json, "examples", def->examples);
+  hr_json_add_bool (json, "launched", inspect_is_launched (def));
   json_builder_end_object (json);
 }

@@ -51,6 +51,12 @@ inspect_traits (const HrElementDef *def)
   return g_string_free (g_steal_pointer (&traits), FALSE);
 }
 
+gboolean
+inspect_is_launched (const HrElementDef *def)
+{
+  return !def->pushable && def->take == NULL;
+}
+
 void
 inspect_wrapped (const char *text, guint indent, guint column)
 {
@@ -201,8 +207,11 @@ inspect_element_text (const HrElementDef *def)
   printf ("\n  live: may change while the pipeline runs; stream: can change what is delivered\n");
   if (def->examples != NULL && def->examples[0] != NULL) {
     printf ("\n%sExamples%s\n", style_on (STYLE_TITLE), style_off ());
-    for (const char *const *example = def->examples; *example != NULL; example++)
-      printf ("  hr-launch %s%s%s\n", strchr (*example, '\'') != NULL ? "\"" : "'", *example,
-              strchr (*example, '\'') != NULL ? "\"" : "'");
+    for (const char *const *example = def->examples; *example != NULL; example++) {
+      const char *quote = strchr (*example, '\'') != NULL ? "\"" : "'";
+
+      printf ("  %s%s%s%s\n", inspect_is_launched (def) ? "hr-launch " : "in a program: ", quote,
+              *example, quote);
+    }
   }
 }
