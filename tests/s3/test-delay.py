@@ -206,6 +206,24 @@ def test_large(server):
     assert report["bytes_up"] > 4 * size and report["bytes_down"] > 4 * size, report
 
 
+def test_in_front(_server):
+    """tests/s3/server --delay puts it in front: an answer comes through it, and no sooner than the way there and back"""
+    script = """if 1:
+        import os, time, urllib.error, urllib.request
+        began = time.monotonic()
+        try:
+            urllib.request.build_opener(urllib.request.ProxyHandler({})).open(os.environ["AWS_ENDPOINT_URL"], timeout=30)
+        except urllib.error.HTTPError as answer:
+            print(answer.code, time.monotonic() - began)
+    """
+    server = os.path.join(os.path.dirname(os.path.abspath(__file__)), "server")
+    build = PROXY.removesuffix("/tests/s3/delay")
+    done = subprocess.run([server, "--kind", "badnight", "--delay", "50", "--", sys.executable, "-c", script], check=True,
+                          stdout=subprocess.PIPE, text=True, timeout=60, env={**os.environ, "HR_BUILD": build})
+    code, seconds = done.stdout.split()
+    assert code == "403" and float(seconds) >= 0.1, done.stdout
+
+
 def main():
     tests = [(n, f) for n, f in globals().items() if n.startswith("test_")]
     print(f"1..{len(tests)}", flush=True)
