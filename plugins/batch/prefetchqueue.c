@@ -69,7 +69,7 @@ HR_ELEMENT (
         "Owns the look-ahead of the whole pipeline: sources read for the step that the trainer "
         "asks for and for the max-batches steps behind it; without this element, for that step "
         "alone. The batches that are ready wait in its queue, whose fill the stats show. What "
-        "is delivered does not depend on it.",
+        "is delivered does not depend on it. See docs/how-it-works.md.",
     .examples = (const char *const[]){ "fakesrc num-buffers=40 ! batch size=4 ! prefetchqueue "
                                        "max-batches=2 ! trainsim step-time=1ms",
                                        "fakesrc num-buffers=40 ! batch size=4 ! prefetchqueue "

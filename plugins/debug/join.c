@@ -78,7 +78,7 @@ HR_ELEMENT (
     .description =
         "zip merges the fields of the buffers that have the same place on their links; where "
         "one of them is a hole, the outcome is a hole. concat and any pass buffers on as they "
-        "come, with new numbers; any is not ordered between its inputs.",
+        "come, with new numbers; any is not ordered between its inputs. See docs/grammar.md.",
     .examples =
         (const char *const[]){
             "join name=j mode=any ! fakesink fakesrc num-buffers=3 size=0 ! j. fakesrc "

@@ -15,7 +15,8 @@ tee_route (gconstpointer self G_GNUC_UNUSED, gpointer worker G_GNUC_UNUSED,
 HR_ELEMENT (tee, Tee, .summary = "Give every buffer to all outputs",
             .description =
                 "All outputs share the buffers, without a copy; an element that changes one gets a "
-                "header of its own. A slow branch holds up the others once its queue is full.",
+                "header of its own. A slow branch holds up the others once its queue is full. See "
+                "docs/grammar.md.",
             .examples =
                 (const char *const[]){
                     "fakesrc num-buffers=10 ! tee name=t t. ! fakesink t. ! identity ! fakesink",

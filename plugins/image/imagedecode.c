@@ -151,7 +151,7 @@ HR_ELEMENT (
         "of Pillow, to the bit. Files of another kind or broken ones are media-undecodable, cut "
         "ones "
         "media-truncated, too large ones image-too-large, and what no rule is known for (a TIFF of "
-        "floats) unsupported.",
+        "floats) unsupported. See docs/images.md.",
     .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                        "imagedecode on-error=skip ! fakesink",
                                        NULL },

@@ -83,7 +83,7 @@ HR_ELEMENT (
         "straight to its place, by many workers at once. Put it behind prefetchqueue: pixels are "
         "an "
         "eighth of the bytes of their patches.\n\n"
-        "A sample of text alone passes, and gets no pixel_values.",
+        "A sample of text alone passes, and gets no pixel_values. See docs/images.md.",
     .examples =
         (const char *const[]){
             "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! imagedecode ! "

@@ -103,7 +103,8 @@ HR_ELEMENT (
         "and written to \"image_targets\", int32 [n, 2] of height and width; where an element "
         "before "
         "has written it, that is obeyed. The filter is antialiased bicubic, the same bytes as the "
-        "reference's. Images of which one side is more than 200 times the other are aspect-ratio.",
+        "reference's. Images of which one side is more than 200 times the other are aspect-ratio. "
+        "See docs/images.md.",
     .examples = (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                        "imagedecode ! resize max-pixels=262144 on-error=skip ! "
                                        "fakesink",

@@ -166,7 +166,7 @@ HR_ELEMENT (
         "Writes each buffer into a unix socket, from which `pipesrc` reads it in another process "
         "of the same user: all of it, pixels too, is copied into the socket and out of it. It "
         "waits until one has connected. `shmsink` does the same by reference; this is what it is "
-        "measured against.",
+        "measured against. See docs/processes.md.",
     .examples = (const char *const[]){ "fakesrc num-buffers=40 ! batch size=4 ! prefetchqueue ! "
                                        "pipesink address=${ADDRESS:-train}",
                                        NULL },

@@ -215,7 +215,7 @@ HR_ELEMENT (
         "Reads from a unix socket what `pipesink` writes there in another process of the same "
         "user: buffers as they were there, with their numbers, origins, and where a run goes on "
         "behind them. Nothing that comes is believed before it is checked. If the other process "
-        "dies, the run fails and says so.",
+        "dies, the run fails and says so. See docs/processes.md.",
     .examples = (const char *const[]){ "pipesrc address=${ADDRESS:-train} ! trainsim step-time=1ms",
                                        NULL },
     .gives = "*", .props = props, .shared_size = sizeof (State), .waits = TRUE,

@@ -517,7 +517,13 @@ HR_ELEMENT (
         "ByteLevel; "
         "others are refused by name. A post-processor is not applied: what stands around the text "
         "is "
-        "the template's business. Samples in which nothing is to learn are dropped (no-label).",
+        "the template's business. Samples in which nothing is to learn are dropped (no-label). Bad "
+        "are records with a token that stands for media in their text (media-token-in-text), with "
+        "other images than placeholders (placeholder-mismatch), without an answer "
+        "(no-assistant-turn), with what the template has no place for (unsupported), with an added "
+        "token that specials-in-text=error refuses, or a conversation that is none (bad-record), "
+        "with texts that are no UTF-8 (bad-encoding), are too long (overlong) or cannot be cut by "
+        "the tokenizer's pattern (other). See docs/text.md.",
     .examples =
         (const char *const[]){ "filesrc location=train.jsonl ! jsonlparse ! imagefetch ! "
                                "tokenize tokenizer=tokenizer.json max-length=4096 ! fakesink",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The documents say what the program does: each element's page has the properties of its table and no
-others, there is a page for each element and for nothing else, and the commands in grammar.md print what
-stands below them.
+others, there is a page for each element and for nothing else, each kind of error stands where it belongs, and the
+commands in grammar.md print what stands below them.
 
 usage: test-docs.py BUILD SOURCE_ROOT
 """
@@ -18,6 +18,8 @@ import traceback
 BUILD, ROOT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 PAGES = ROOT / "docs" / "elements"
 HINT = "run `make docs`"
+KINDS = [name.lower().replace("_", "-") for name in
+         re.findall(r"^  HR_DATA_ERROR_(\w+)", (ROOT / "core" / "hr-error.h").read_text(encoding="utf-8"), re.M)]
 
 
 def load(path):
@@ -59,6 +61,38 @@ def test_properties():
             if [cells[1].split()[0], cells[5]] != expected or default not in cells[2]:
                 wrong.append(f"{element['name']}: {name} is another on the page")
     assert not wrong, "; ".join(wrong + [HINT])
+
+
+def test_words():
+    """each page has what the table says in words, what the element needs, and its examples"""
+    wrong = []
+    for element in ELEMENTS:
+        name, text = element["name"], (PAGES / f"{element['name']}.md").read_text(encoding="utf-8")
+        first = (element["description"] or "").split("\n")[0].replace("<", "&lt;").split("docs/")[0]
+        wanted = {"summary": f"{element['summary']}.", "description": first, "kind": f"- kind: {element['kind']}"}
+        wanted |= {key: f"- {key}: `{element[key]}`" for key in ("needs", "gives", "takes") if element[key]}
+        wanted |= {example: example for example in element["examples"]}
+        wrong += [f"{name}: {what}" for what, words in wanted.items() if not words or words not in text]
+        if not element["examples"]:
+            wrong.append(f"{name}: no example")
+        if element["summary"].endswith("."):
+            wrong.append(f"{name}: a summary is half a sentence")
+    assert not wrong, "; ".join(wrong + [HINT])
+
+
+def test_kinds():
+    """errors.md lists the kinds of bad samples that there are, and an element of a plugin names each that the plugin raises"""
+    listed = re.search(r"^Kinds: (.*?)\. ", (ROOT / "docs" / "errors.md").read_text(encoding="utf-8"), re.M | re.S)[1].split()
+    assert sorted(listed) == sorted(f"`{kind}`" for kind in KINDS) and len(KINDS) > 15, set(listed) ^ {f"`{kind}`" for kind in KINDS}
+    silent = []
+    for plugin in sorted({element["plugin"] for element in ELEMENTS}):
+        told = " ".join(element["description"] for element in ELEMENTS if element["plugin"] == plugin)
+        sources = " ".join(file.read_text(encoding="utf-8") for file in sorted((ROOT / "plugins" / plugin).rglob("*.c")))
+        assert sources, plugin
+        silent += [f"{plugin}: {kind}" for kind in KINDS
+                   if re.search(rf"set_data_error \([^;]*HR_DATA_ERROR_{kind.upper().replace('-', '_')}\b", sources)
+                   and not re.search(rf"(?<![\w-]){kind}(?![\w-])", told)]
+    assert not silent, f"no description tells of {'; '.join(silent)}"
 
 
 def test_fresh():
