@@ -217,7 +217,7 @@ def test_in_front(_server):
             print(answer.code, time.monotonic() - began)
     """
     server = os.path.join(os.path.dirname(os.path.abspath(__file__)), "server")
-    build = PROXY.removesuffix("/tests/s3/delay")
+    build = os.path.abspath(PROXY).removesuffix("/tests/s3/delay")
     done = subprocess.run([server, "--kind", "badnight", "--delay", "50", "--", sys.executable, "-c", script], check=True,
                           stdout=subprocess.PIPE, text=True, timeout=60, env={**os.environ, "HR_BUILD": build})
     code, seconds = done.stdout.split()
