@@ -140,26 +140,26 @@ LINK = re.compile(r"(!?)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 
 
 def prose(path):
-    """its lines, with their numbers, without fenced and indented blocks and what stands in `code`"""
-    fenced = False
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        if line.startswith("```"):
-            fenced = not fenced
-        elif not fenced and not line.startswith("    "):
-            yield number, line
+    """its lines; those of fenced and indented blocks are empty"""
+    lines, fenced = [], False
+    for line in path.read_text(encoding="utf-8").splitlines():
+        mark = line.startswith("```")
+        lines.append("" if mark or fenced or line.startswith("    ") else line)
+        fenced ^= mark
+    return lines
 
 
 def links(path):
-    """(line, target, whether it is an image)"""
-    for number, line in prose(path):
-        for image, target in LINK.findall(re.sub(r"`[^`]*`", "", line)):
-            yield number, target, image == "!"
+    """(line, target, whether it is an image), of what does not stand in `code`"""
+    text = re.sub(r"`[^`\n]*`", lambda code: "x" * len(code[0]), "\n".join(prose(path)))
+    for found in LINK.finditer(text):
+        yield text.count("\n", 0, found.start()) + 1, found[2], found[1] == "!"
 
 
 def anchors(path):
     """the names that GitHub gives to headings, and those that stand there as <a id="">"""
     found, seen = set(), {}
-    for _, line in prose(path):
+    for line in prose(path):
         found.update(re.findall(r'<a (?:id|name)="([^"]+)"', line))
         heading = re.match(r"#{1,6} +(.*?)(?: +#+)?$", line)
         if heading:
