@@ -207,6 +207,11 @@ check_properties (HrCheck *check, HrElement *element, GError **error)
                             "\"%s\" needs its property \"%s\"\nwrite %s %s=…   %s: %s", label, name,
                             def->name, name, name, prop->doc);
   }
+  if (hr_element_is_auto (element, "workers") && def->parallel == HR_PARALLEL_NO)
+    return hr_check_fail (check, element, HR_PARSE_ERROR_CONFLICT, error,
+                          "\"%s\" works in one thread, so workers=auto cannot be\nleave workers "
+                          "out, or set it on an element that is parallel",
+                          label);
   if (hr_live_uint (&element->common.workers) > 1 && def->parallel == HR_PARALLEL_NO)
     return hr_check_fail (check, element, HR_PARSE_ERROR_CONFLICT, error,
                           "\"%s\" works in one thread, so workers=%" G_GUINT64_FORMAT

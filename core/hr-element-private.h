@@ -2,11 +2,16 @@
 #pragma once
 #include "hr-element.h"
 #include "hr-pipeline.h"
+#include "hr-sync.h"
 
 typedef struct _HrLink HrLink;
 typedef struct _HrRun HrRun; /* an element's part of a running pipeline: hr-run.h */
 
 typedef enum { HR_ON_ERROR_DEFAULT, HR_ON_ERROR_FAIL, HR_ON_ERROR_SKIP } HrOnError;
+
+/* who has said that a property finds its value itself: nobody, its own text, or the pipeline's
+ * auto=true */
+typedef enum { HR_AUTO_NOT, HR_AUTO_SAID, HR_AUTO_ALL } HrAutoMark;
 
 /* What every element has. The fields are filled by the property rows in hr-element.c; 0 in
  * workers, window, queue_items, queue_bytes means: not set, the scheduler chooses. Those four and
@@ -25,8 +30,10 @@ typedef struct {
 struct _HrElement {
   GObject parent_instance;
   const HrElementDef *def;
-  gpointer self; /* the element's own struct, def->self_size bytes */
-  gboolean *set; /* by row of def->props: somebody has set it, be it to its default */
+  gpointer self;         /* the element's own struct, def->self_size bytes */
+  gboolean *set;         /* by row of def->props: somebody has set it, be it to its default */
+  HrMutex turning;       /* a value and its mark go together … */
+  HrAutoMark *automatic; /* … by row: the common properties', then def->props' */
   HrCommon common;
   HrPipeline *pipeline; /* not owned; NULL until added */
   guint index;          /* in the pipeline */
@@ -50,6 +57,14 @@ extern const HrProp hr_common_props[];
 /* (transfer none) (nullable): the row of the element's own or common property; *self is the struct
  * that it is a row of, for hr_prop_get_string() and friends */
 const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *self);
+/* what is said of it, and its value: it does not change while that is HR_AUTO_NOT */
+HrAutoMark hr_element_get_auto (HrElement *element, const HrProp *prop, guint64 *value);
+/* auto=true: all that can be, and that nobody has set */
+void hr_element_mark_all (HrElement *element);
+/* of one made from the same table */
+void hr_element_copy_marks (HrElement *to, HrElement *from);
+/* an automatic value changes; FALSE: somebody has set it meanwhile */
+gboolean hr_element_turn (HrElement *element, const HrProp *prop, guint64 value);
 /* may a property that is not live still be set? Sets from text as hr_element_set_from_string()
  * does, and tells code and reason apart, for the parser. @why is (transfer full) */
 gboolean hr_element_try_string (HrElement *element, const HrProp *prop, const char *value,

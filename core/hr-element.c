@@ -15,7 +15,7 @@ const HrProp hr_common_props[] = {
   HR_PROP_UINT (HrCommon, workers, 0, 256, 0,
                 "Threads that work on its input; 0: chosen by the core; more than 1 only in "
                 "parallel elements",
-                .unit = "threads", .flags = HR_PROP_LIVE),
+                .unit = "threads", .flags = HR_PROP_LIVE | HR_PROP_AUTO),
   HR_PROP_UINT (HrCommon, window, 0, 1 << 20, 0,
                 "Buffers taken in and not yet passed on, so that order can be kept; 0: 8 a worker "
                 "or transfer",
@@ -25,10 +25,10 @@ const HrProp hr_common_props[] = {
                 .flags = HR_PROP_STREAM),
   HR_PROP_UINT (HrCommon, queue_items, 0, 1 << 20, 0,
                 "Buffers that may wait in front of it; 0: chosen by the core", .unit = "buffers",
-                .flags = HR_PROP_LIVE),
+                .flags = HR_PROP_LIVE | HR_PROP_AUTO),
   HR_PROP_SIZE (HrCommon, queue_bytes, 0, G_MAXUINT64, 0,
                 "Bytes that may wait in front of it, one buffer always fits; 0: chosen by the core",
-                .flags = HR_PROP_LIVE),
+                .flags = HR_PROP_LIVE | HR_PROP_AUTO),
   HR_PROP_ENUM (
       HrCommon, on_error, on_error_names, HR_ON_ERROR_DEFAULT,
       "What a bad sample does: end the run, or leave a hole; default: as the pipeline says",
@@ -74,6 +74,79 @@ note_set (HrElement *element, const HrProp *prop)
 {
   if (owner_of (element, prop) == element->self && !is_frozen (element))
     element->set[prop - element->def->props] = TRUE;
+}
+
+/* ---- values that the core finds ---- */
+
+static HrAutoMark *
+mark_of (HrElement *element, const HrProp *prop)
+{
+  if (owner_of (element, prop) == &element->common)
+    return &element->automatic[prop - hr_common_props];
+  return &element->automatic[G_N_ELEMENTS (hr_common_props) + (gsize)(prop - element->def->props)];
+}
+
+HrAutoMark
+hr_element_get_auto (HrElement *element, const HrProp *prop, guint64 *value)
+{
+  const char *self = owner_of (element, prop);
+  HrAutoMark mark;
+
+  hr_mutex_lock (&element->turning);
+  mark = *mark_of (element, prop);
+  *value = hr_live_uint ((const guint64 *)(self + prop->offset));
+  hr_mutex_unlock (&element->turning);
+  return mark;
+}
+
+gboolean
+hr_element_is_auto (HrElement *element, const char *property)
+{
+  const HrProp *prop = hr_element_find_prop (element, property, NULL);
+  guint64 value;
+
+  return prop != NULL && (prop->flags & HR_PROP_AUTO) != 0
+         && hr_element_get_auto (element, prop, &value) != HR_AUTO_NOT;
+}
+
+void
+hr_element_mark_all (HrElement *element)
+{
+  hr_mutex_lock (&element->turning);
+  for (const HrProp *prop = hr_common_props; prop->field != NULL; prop++)
+    if ((prop->flags & HR_PROP_AUTO) != 0 && *mark_of (element, prop) == HR_AUTO_NOT
+        && hr_prop_is_default (&element->common, prop))
+      *mark_of (element, prop) = HR_AUTO_ALL;
+  for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
+    if ((prop->flags & HR_PROP_AUTO) != 0 && !element->set[prop - element->def->props])
+      *mark_of (element, prop) = HR_AUTO_ALL;
+  hr_mutex_unlock (&element->turning);
+}
+
+void
+hr_element_copy_marks (HrElement *to, HrElement *from)
+{
+  guint n = G_N_ELEMENTS (hr_common_props);
+
+  for (const HrProp *prop = from->def->props; prop != NULL && prop->field != NULL; prop++)
+    n++;
+  hr_mutex_lock (&from->turning);
+  memcpy (to->automatic, from->automatic, n * sizeof *to->automatic);
+  hr_mutex_unlock (&from->turning);
+}
+
+gboolean
+hr_element_turn (HrElement *element, const HrProp *prop, guint64 value)
+{
+  char *self = owner_of (element, prop);
+  gboolean turns;
+
+  hr_mutex_lock (&element->turning);
+  turns = *mark_of (element, prop) != HR_AUTO_NOT;
+  if (turns)
+    __atomic_store_n ((guint64 *)(gpointer)(self + prop->offset), value, __ATOMIC_RELAXED);
+  hr_mutex_unlock (&element->turning);
+  return turns;
 }
 
 /* what the types of the common properties do not check */
@@ -127,7 +200,10 @@ set_value (HrElement *element, const HrProp *prop, const GValue *value)
                wrong);
     return;
   }
+  hr_mutex_lock (&element->turning);
   hr_prop_set_value (owner_of (element, prop), prop, value);
+  *mark_of (element, prop) = HR_AUTO_NOT;
+  hr_mutex_unlock (&element->turning);
   note_set (element, prop);
   changed (element, prop);
 }
@@ -173,6 +249,8 @@ element_finalize (GObject *object)
   hr_props_clear (element->self, element->def->props);
   g_free (element->self);
   g_free (element->set);
+  g_free (element->automatic);
+  hr_mutex_clear (&element->turning);
   hr_props_clear (&element->common, hr_common_props);
   g_ptr_array_unref (element->inputs);
   g_ptr_array_unref (element->outputs);
@@ -215,6 +293,8 @@ element_init (GTypeInstance *instance, gpointer klass)
   while (element->def->props != NULL && element->def->props[n_props].field != NULL)
     n_props++;
   element->set = g_new0 (gboolean, n_props + 1);
+  hr_mutex_init (&element->turning);
+  element->automatic = g_new0 (HrAutoMark, G_N_ELEMENTS (hr_common_props) + n_props);
   element->self = g_malloc0 (MAX (element->def->self_size, 1));
   hr_props_init (element->self, element->def->props);
   hr_props_init (&element->common, hr_common_props);
@@ -318,11 +398,18 @@ gboolean
 hr_element_try_string (HrElement *element, const HrProp *prop, const char *value,
                        HrParseError *code, char **why)
 {
-  if (!check_common (prop, value, code, why)
-      || !hr_prop_try_string (owner_of (element, prop), prop, value, code, why))
+  gboolean automatic = (prop->flags & HR_PROP_AUTO) != 0 && g_str_equal (value, "auto"), ok;
+
+  if (!check_common (prop, value, code, why))
     return FALSE;
-  note_set (element, prop);
-  return TRUE;
+  hr_mutex_lock (&element->turning);
+  ok = automatic || hr_prop_try_string (owner_of (element, prop), prop, value, code, why);
+  if (ok)
+    *mark_of (element, prop) = automatic ? HR_AUTO_SAID : HR_AUTO_NOT;
+  hr_mutex_unlock (&element->turning);
+  if (ok)
+    note_set (element, prop);
+  return ok;
 }
 
 gboolean

@@ -79,6 +79,14 @@ HrElement *hr_element_get_previous (HrElement *element, guint pad);
 gboolean hr_element_is_set (HrElement *element, const char *property);
 
 /**
+ * hr_element_is_auto:
+ * @property: one of the element's own, or one that every element has
+ *
+ * Returns: %TRUE if the core finds its value while the pipeline runs: it was set to "auto", or
+ *   nobody has set it and the pipeline has auto=true and is running, or has run
+ */
+gboolean hr_element_is_auto (HrElement *element, const char *property);
+/**
  * hr_element_warn: (skip)
  * @why: what the user should know although the run goes on
  *

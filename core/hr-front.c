@@ -183,6 +183,7 @@ copy_element (HrElement *element)
   copy->common.name = g_strdup (element->common.name);
   copy->common.max_errors = g_strdup (element->common.max_errors);
   copy->common.ordered = TRUE;
+  hr_element_copy_marks (copy, element);
   return copy;
 }
 
@@ -195,6 +196,7 @@ hr_front_copy (GPtrArray *front, gboolean (*wants) (gpointer user, const HrObjec
   HrElement *last = NULL, *sink = hr_element_new (&lengths_sink);
 
   copy->settings.serial = pipeline->settings.serial;
+  copy->settings.automatic = pipeline->settings.automatic;
   copy->settings.memory = pipeline->settings.memory;
   copy->settings.cpus = pipeline->settings.cpus;
   copy->settings.on_error = pipeline->settings.on_error;

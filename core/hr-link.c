@@ -215,6 +215,7 @@ wait_room (HrLink *link, guint *n_new)
     return; /* there may be room by now */
   }
   hr_worker_begin_wait (hr_worker_self, HR_WAIT_OUTPUT, link);
+  link->n_full++;
   link->n_pushing++;
   hr_cond_wait (&link->not_full, &link->lock);
   link->n_pushing--;
@@ -383,6 +384,7 @@ hr_link_try_push (HrLink *link, HrBuffer *buffer)
     gboolean was_filling = link->min_fill > 0;
 
     link->min_fill = 0;
+    link->n_full++;
     link->from_bell = TRUE;
     hr_mutex_unlock (&link->lock);
     if (was_filling)
@@ -588,6 +590,7 @@ hr_link_pop (HrLink *link, guint worker, guint max, HrBuffer **items, gint64 *ti
       return n;
     }
     hr_worker_begin_wait (hr_worker_self, HR_WAIT_INPUT, link);
+    link->n_starved += link->count == 0;
     link->n_popping++;
     hr_cond_wait (&link->not_empty, &link->lock);
     if (link->n_popping > 0) /* 0 only when HR_WRONG_WAITER_FLAG forgot us */
@@ -629,6 +632,7 @@ hr_link_try_pop (HrLink *link, gboolean *ended)
     return buffer;
   }
   link->to_bell = !*ended;
+  link->n_starved += !*ended;
   hr_mutex_unlock (&link->lock);
   return NULL;
 }

@@ -81,6 +81,7 @@ struct _HrLink {
 
   guint max_count;
   guint64 count_sum, count_n; /* for the mean, one observation a push */
+  guint64 n_full, n_starved;  /* times that there was no room, or nothing there */
   gsize peak_bytes;
 };
 

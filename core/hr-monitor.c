@@ -1,6 +1,7 @@
 /* hr-monitor.c: a thread that looks now and then whether elements wait for each other in a circle,
- * and whether anything moves, and keeps account of the last minute */
-#include "hr-pipeline-private.h"
+ * whether anything moves; that keeps account of the last minute, and finds the settings which are
+ * automatic */
+#include "hr-auto.h"
 #include "hr-deadlock.h"
 #include "hr-recent.h"
 #include "hr-watchdog.h"
@@ -24,17 +25,25 @@ thread_main (void *data)
       monitor->pipeline->settings.serial ? NULL : hr_deadlock_new (monitor->pipeline);
   g_autoptr (HrWatchdog) watchdog = hr_watchdog_new (monitor->pipeline);
 
+  HrAuto *automatic = monitor->pipeline->automatic;
+  gint64 look = hr_now () + INTERVAL, turn = automatic != NULL ? hr_now () : G_MAXINT64;
+
   pthread_setname_np (pthread_self (), "monitor");
   hr_mutex_lock (&monitor->lock);
   while (!monitor->leave) {
-    hr_cond_wait_until (&monitor->wake, &monitor->lock, hr_now () + INTERVAL);
+    hr_cond_wait_until (&monitor->wake, &monitor->lock, MIN (look, turn));
     if (monitor->leave)
       break;
     hr_mutex_unlock (&monitor->lock);
-    if (finder != NULL)
-      hr_deadlock_look (finder);
-    hr_watchdog_look (watchdog);
-    hr_recent_note (monitor->pipeline);
+    if (hr_now () >= turn)
+      turn = hr_auto_look (automatic);
+    if (hr_now () >= look) {
+      if (finder != NULL)
+        hr_deadlock_look (finder);
+      hr_watchdog_look (watchdog);
+      hr_recent_note (monitor->pipeline);
+      look = hr_now () + INTERVAL;
+    }
     hr_mutex_lock (&monitor->lock);
   }
   hr_mutex_unlock (&monitor->lock);

@@ -18,6 +18,7 @@ typedef enum { HR_SCAN_AUTO, HR_SCAN_LINES, HR_SCAN_LENGTHS } HrScan;
 /* filled by hr_pipeline_props */
 typedef struct {
   gboolean serial;
+  gboolean automatic;
   guint64 memory; /* bytes; live */
   guint64 cpus;   /* 0: as many as the process may use; live */
   gint on_error;  /* HrOnError */
@@ -168,6 +169,7 @@ struct _HrRun {
   guint64 n_transfers;
 };
 
+typedef struct _HrAuto HrAuto; /* hr-auto.c */
 typedef struct _HrSerial HrSerial;
 typedef struct _HrAccount HrAccount;     /* hr-account.h */
 typedef struct _HrRecent HrRecent;       /* hr-recent.h */
@@ -200,6 +202,7 @@ struct _HrPipeline {
   gint64 n_dropped;                 /* the same, by one that does not say why */
   gint64 started_at, ended_at;
   gint64 cpu_at_start, cpu_at_end;
+  HrAuto *automatic;        /* NULL in serial mode */
   HrAccount *first_account; /* what was counted up to the first step; atomic */
   HrRecent *recent;
   HrHeadspace *headspace; /* NULL: none is wanted */

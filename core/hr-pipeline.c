@@ -1,4 +1,5 @@
 /* hr-pipeline.c: the pipeline object: its settings and its graph */
+#include "hr-auto.h"
 #include "hr-headspace.h"
 #include "hr-recent.h"
 #include "hr-value.h"
@@ -19,6 +20,11 @@ const HrProp hr_pipeline_props[] = {
       HrSettings, serial, FALSE,
       "All elements in one thread, one sample at a time, one request in flight: the reference "
       "whose bytes every other setting delivers"),
+  { .field = "auto", /* no name for a field of C */
+    .type = HR_PROP_TYPE_BOOL,
+    .offset = HR_PROP_OFFSET (HrSettings, automatic, gboolean),
+    .max = 1,
+    .doc = "Whatever can find its value itself and is not set does so: as if it were set to auto" },
   HR_PROP_SIZE (
       HrSettings, memory, 1, G_MAXUINT64, 2 * HR_GIB,
       "Bytes of sample data that look-ahead may hold; the step in hand is never held up by it",
@@ -146,6 +152,7 @@ finalize (GObject *object)
   g_clear_pointer (&pipeline->first_account, g_free);
   g_clear_pointer (&pipeline->recent, hr_recent_free);
   g_clear_pointer (&pipeline->headspace, hr_headspace_free);
+  g_clear_pointer (&pipeline->automatic, hr_auto_free);
   g_clear_pointer (&pipeline->resume, json_node_unref);
   g_ptr_array_unref (pipeline->scans);
   hr_requests_free (pipeline->requests);

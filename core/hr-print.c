@@ -164,6 +164,25 @@ add_setting (GString *text, gconstpointer self, const HrProp *prop, gboolean sho
   g_string_append_printf (text, "=%s", quoted);
 }
 
+/* a value that the core has found is not written: it finds it again */
+static void
+add_setting_of (GString *text, HrElement *element, const HrProp *prop, gboolean shown)
+{
+  gpointer self;
+  guint64 value;
+  HrAutoMark mark = HR_AUTO_NOT;
+
+  hr_element_find_prop (element, hr_prop_name (prop), &self);
+  if ((prop->flags & HR_PROP_AUTO) != 0)
+    mark = hr_element_get_auto (element, prop, &value);
+  if (mark == HR_AUTO_NOT)
+    add_setting (text, self, prop, shown);
+  else if (mark == HR_AUTO_SAID) {
+    add_word (text, hr_prop_name (prop));
+    g_string_append (text, "=auto");
+  }
+}
+
 static void
 add_element (GString *text, HrElement *element, gboolean named, gboolean shown)
 {
@@ -171,9 +190,9 @@ add_element (GString *text, HrElement *element, gboolean named, gboolean shown)
   if (named)
     g_string_append_printf (text, " name=%s", hr_element_get_name (element));
   for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
-    add_setting (text, element->self, prop, shown);
+    add_setting_of (text, element, prop, shown);
   for (const HrProp *prop = hr_common_props + 1; prop->field != NULL; prop++)
-    add_setting (text, &element->common, prop, shown);
+    add_setting_of (text, element, prop, shown);
 }
 
 char *

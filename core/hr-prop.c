@@ -298,7 +298,7 @@ hr_prop_describe (const HrProp *prop)
   };
   g_autofree char *least = NULL;
   g_autofree char *greatest = NULL;
-  const char *article;
+  const char *article, *automatic;
 
   switch (prop->type) {
   case HR_PROP_TYPE_BOOL:
@@ -317,10 +317,11 @@ hr_prop_describe (const HrProp *prop)
   }
   hr_prop_get_range (prop, &least, &greatest);
   article = articles[prop->type];
+  automatic = (prop->flags & HR_PROP_AUTO) != 0 ? ", or auto" : "";
   if (least != NULL && greatest != NULL)
-    return g_strdup_printf ("%s, from %s to %s", article, least, greatest);
+    return g_strdup_printf ("%s, from %s to %s%s", article, least, greatest, automatic);
   if (least != NULL)
-    return g_strdup_printf ("%s, at least %s", article, least);
+    return g_strdup_printf ("%s, at least %s%s", article, least, automatic);
   if (greatest != NULL)
     return g_strdup_printf ("%s, at most %s", article, greatest);
   return g_strdup (article);
@@ -578,6 +579,10 @@ hr_prop_check (const HrProp *prop, GError **error)
       && (prop->type == HR_PROP_TYPE_STRING || prop->type == HR_PROP_TYPE_STRV
           || prop->type == HR_PROP_TYPE_DOUBLE))
     return unsound (prop, error, "a property of this type cannot be live");
+  if ((prop->flags & HR_PROP_AUTO) != 0
+      && ((prop->flags & HR_PROP_LIVE) == 0
+          || (prop->type != HR_PROP_TYPE_UINT && prop->type != HR_PROP_TYPE_SIZE)))
+    return unsound (prop, error, "only a live number or size can be automatic");
   /* only of texts and lists can a pipeline tell that they were never set */
   if ((prop->flags & HR_PROP_REQUIRED) != 0
       && ((prop->type != HR_PROP_TYPE_STRING && prop->type != HR_PROP_TYPE_STRV)

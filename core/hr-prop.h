@@ -40,6 +40,9 @@ typedef enum {
  * @HR_PROP_SHARE: beside STREAM: samples of a step for one rank; a checkpoint minds its product
  * with world
  * @HR_PROP_REQUIRED: has no default; a pipeline text without it is refused
+ * @HR_PROP_AUTO: beside LIVE, uint and size: takes the value "auto" as well, and the core changes
+ * it while the pipeline runs. Of an element's own one with lookahead() it is the steps, with
+ * concurrency() the transfers in flight
  *
  * What setting a property means.
  */
@@ -48,7 +51,8 @@ typedef enum {
   HR_PROP_STREAM = 1 << 1,
   HR_PROP_REQUIRED = 1 << 2,
   HR_PROP_BOUND = 1 << 3,
-  HR_PROP_SHARE = 1 << 4
+  HR_PROP_SHARE = 1 << 4,
+  HR_PROP_AUTO = 1 << 5
 } HrPropFlags;
 
 /**

@@ -1,4 +1,5 @@
 /* hr-states.c: a pipeline is started, stopped, waited for, and wound up */
+#include "hr-auto.h"
 #include "hr-handout.h"
 #include "hr-headspace.h"
 #include "hr-log.h"
@@ -187,6 +188,7 @@ start_elements (HrPipeline *pipeline, GError **error)
   if (!hr_topology_apply (pipeline, error) || !hr_headspace_start (pipeline, error)
       || !hr_tell_start (pipeline, error))
     return FALSE;
+  pipeline->automatic = hr_auto_new (pipeline);
   order = pipeline->order;
   for (guint i = 0; i < order->len; i++) { /* from sink to source */
     HrElement *element = order->pdata[i];

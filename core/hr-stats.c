@@ -1,5 +1,6 @@
 /* hr-stats.c: the numbers of a run as one JSON object; docs/stats.md has the keys */
 #include "hr-headspace.h"
+#include "hr-auto.h"
 #include "hr-json.h"
 #include "hr-packer.h"
 #include "hr-pipeline-private.h"
@@ -361,6 +362,7 @@ make_stats (HrPipeline *pipeline)
   add_balance (builder, pipeline);
   hr_verdict_add (builder, pipeline);
   hr_headspace_add_stats (pipeline, builder);
+  hr_auto_add_stats (pipeline->automatic, builder);
   add_scans (builder, pipeline);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);

@@ -9,8 +9,8 @@ typedef struct {
 
 static const HrProp props[] = {
   HR_PROP_UINT (PrefetchQueue, max_batches, 1, 1 << 20, 4,
-                "Steps that may be under way ahead of the trainer", .flags = HR_PROP_LIVE,
-                .unit = "batches"),
+                "Steps that may be under way ahead of the trainer",
+                .flags = HR_PROP_LIVE | HR_PROP_AUTO, .unit = "batches"),
   HR_PROP_SIZE (PrefetchQueue, max_bytes, 0, 1024 * 1024 * HR_GIB, 0,
                 "Bytes that finished batches may hold; 0: the pipeline's memory is the only bound",
                 .flags = HR_PROP_LIVE),

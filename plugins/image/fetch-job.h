@@ -80,6 +80,7 @@ struct _HrFetchJob {
 
 struct _HrFetchState {
   const HrImagefetch *self;
+  guint concurrency; /* that http has been told */
   HrFetchShared *shared;
   HrHttp *http;
   HrAddressGuard *guard;

@@ -6,7 +6,7 @@
 
 static const HrProp props[] = {
   HR_PROP_UINT (HrImagefetch, concurrency, 1, 4096, 64, "Transfers in flight at once",
-                .unit = "transfers"),
+                .unit = "transfers", .flags = HR_PROP_LIVE | HR_PROP_AUTO),
   HR_S3_PROP_IO_THREADS (HrImagefetch),
   HR_PROP_SIZE (HrImagefetch, max_bytes, 1, 4 * HR_GIB, 256 * HR_MIB,
                 "Largest encoded image; a larger one is a bad sample (image-too-large)",
@@ -181,12 +181,30 @@ imagefetch_waits_for (gconstpointer self G_GNUC_UNUSED, gpointer worker, GString
   return hr_http_describe (((HrFetchState *)worker)->http, into);
 }
 
+static guint
+imagefetch_concurrency (gconstpointer self)
+{
+  return (guint)hr_live_uint (&((const HrImagefetch *)self)->concurrency);
+}
+
+/* it may have changed since */
+static void
+take_concurrency (HrFetchState *state, guint concurrency)
+{
+  if (concurrency == state->concurrency)
+    return;
+  state->concurrency = concurrency;
+  hr_http_set_max_transfers (state->http, concurrency);
+}
+
 static gboolean
-imagefetch_poll (gconstpointer self G_GNUC_UNUSED, gpointer worker, int wake_fd, int timeout_ms,
-                 GError **error)
+imagefetch_poll (gconstpointer self, gpointer worker, int wake_fd, int timeout_ms, GError **error)
 {
   HrFetchState *state = worker;
-  gboolean good = hr_http_poll (state->http, wake_fd, timeout_ms, error);
+  gboolean good;
+
+  take_concurrency (state, imagefetch_concurrency (self));
+  good = hr_http_poll (state->http, wake_fd, timeout_ms, error);
 
   hr_http_metrics_publish (&state->shared->metrics, state->http);
   return good;
@@ -202,12 +220,6 @@ imagefetch_metrics (gconstpointer self, gpointer shared, JsonBuilder *into)
   json_builder_add_int_value (into,
                               (gint64)__atomic_load_n (&state->fetched_bytes, __ATOMIC_RELAXED));
   hr_object_cache_add_metrics (&state->cache, ((const HrImagefetch *)self)->cache, into);
-}
-
-static guint
-imagefetch_concurrency (gconstpointer self)
-{
-  return ((const HrImagefetch *)self)->concurrency;
 }
 
 static gboolean
@@ -254,8 +266,10 @@ imagefetch_worker_start (gconstpointer selfp, gpointer shared, gpointer worker, 
 {
   const HrImagefetch *self = selfp;
   HrFetchState *state = worker;
-  HrHttpOptions options = HR_S3_HTTP_OPTIONS (self, self->concurrency);
+  HrHttpOptions options;
 
+  state->concurrency = imagefetch_concurrency (self);
+  options = HR_S3_HTTP_OPTIONS (self, state->concurrency);
   state->self = self;
   state->shared = shared;
   state->jobs = g_hash_table_new (NULL, NULL);

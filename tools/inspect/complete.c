@@ -116,6 +116,8 @@ print_values (const HrProp *prop, const char *begun)
     values = prop->choices;
   else if (prop->type == HR_PROP_TYPE_BOOL)
     values = bools;
+  if ((prop->flags & HR_PROP_AUTO) != 0 && g_str_has_prefix ("auto", begun))
+    printf ("%s=auto\n", hr_prop_name (prop));
   for (; values != NULL && *values != NULL; values++)
     if (g_str_has_prefix (*values, begun))
       printf ("%s=%s\n", hr_prop_name (prop), *values);

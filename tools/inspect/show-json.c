@@ -58,6 +58,7 @@ add_prop (JsonBuilder *json, const HrProp *prop)
     add_strings (json, "choices", prop->choices);
   hr_json_add_string (json, "unit", prop->unit);
   hr_json_add_bool (json, "live", (prop->flags & HR_PROP_LIVE) != 0);
+  hr_json_add_bool (json, "auto", (prop->flags & HR_PROP_AUTO) != 0);
   hr_json_add_bool (json, "stream", (prop->flags & HR_PROP_STREAM) != 0);
   hr_json_add_bool (json, "required", (prop->flags & HR_PROP_REQUIRED) != 0);
   hr_json_add_string (json, "doc", prop->doc);

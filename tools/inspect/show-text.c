@@ -153,6 +153,8 @@ print_prop (const HrProp *prop, guint width)
                             prop->type >= HR_PROP_TYPE_STRING && *initial == '\0' ? "\"" : "");
   if ((prop->flags & HR_PROP_LIVE) != 0)
     g_string_append (facts, ", live");
+  if ((prop->flags & HR_PROP_AUTO) != 0)
+    g_string_append (facts, ", auto");
   if ((prop->flags & HR_PROP_STREAM) != 0)
     g_string_append (facts, ", stream");
   printf ("  %s%-*s%s  ", style_on (STYLE_NAME), (int)width, hr_prop_name (prop), style_off ());

@@ -28,7 +28,7 @@ static struct {
   char *dot;
   char *dashboard, *record, *flamegraph;
   char *headspace;
-  gboolean serial;
+  gboolean serial, automatic;
   char *rank, *world, *seed, *epochs, *steps;
   char *checkpoint, *checkpoint_every;
   LaunchResume resume;
@@ -142,6 +142,9 @@ static GOptionEntry entries[] = {
     "none|pixels" },
   { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
     "One thread, one sample at a time: the reference for what is delivered", NULL },
+  { "auto", 0, 0, G_OPTION_ARG_NONE, &options.automatic,
+    "Let workers, transfers, queues and steps ahead find their own values, where none are set",
+    NULL },
   { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
     "SIZE" },
   { "cpus", 0, 0, G_OPTION_ARG_STRING, &options.cpus, "Most processors to compute on", "N" },
@@ -233,6 +236,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every
                           : options.checkpoint != NULL ? "100"
                                                        : NULL },
+    { "auto", options.automatic ? "true" : NULL },
     { "memory", options.memory },
     { "cpus", options.cpus },
     { "on-error", options.on_error },
