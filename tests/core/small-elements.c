@@ -8,6 +8,7 @@ typedef struct {
   gpointer data;
   gint64 n; /* of a source, a batch, a prefetchqueue, a join */
   gint64 warm_up;
+  guint64 flights; /* of an asynchronous one */
   SmallSink *sink;
 } Self;
 
@@ -282,16 +283,22 @@ async_stop (gconstpointer self G_GNUC_UNUSED, gpointer worker)
 }
 
 static guint
-async_concurrency (gconstpointer self G_GNUC_UNUSED)
+async_concurrency (gconstpointer self)
 {
-  return 4;
+  return (guint)hr_live_uint (&((const Self *)self)->flights);
 }
+
+static const HrProp async_props[] = { HR_PROP_UINT (Self, flights, 1, 64, 4,
+                                                    "Transfers at once: its window is 8 times that",
+                                                    .flags = HR_PROP_LIVE | HR_PROP_AUTO),
+                                      HR_PROP_END };
 
 static const HrElementDef async_def = {
   .abi_size = sizeof (HrElementDef),
   .name = "async",
   .summary = "Several in flight",
   .self_size = sizeof (Self),
+  .props = async_props,
   .worker_size = sizeof (AsyncState),
   .submit = async_submit,
   .poll = async_poll,
