@@ -217,14 +217,13 @@ wait_for_budget (HrOut *out, HrGateWaiter *waiter)
   HrPipeline *pipeline = run->pipeline;
   gboolean had_permit = out->has_permit;
   gboolean granted;
-  gint64 since;
+  gint64 since = hr_now (); /* handing on may wait as well */
 
   if (!hr_wrong (HR_WRONG_PERMIT_IN_BUDGET))
     hr_out_give_permit (out);
   if (out->flush != NULL)
     out->flush (out);
   hr_pipeline_end_warm_up (pipeline);
-  since = hr_now ();
   hr_worker_begin_wait (out->worker, HR_WAIT_BUDGET, NULL);
   granted = hr_gate_wait (pipeline->memory, waiter, &run->closed, &pipeline->stopping);
   hr_worker_end_wait (out->worker);
