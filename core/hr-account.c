@@ -37,6 +37,7 @@ sum_up (HrRun *run, HrSum *sum)
                   workers.blocked_cpu,
                   workers.cpu,
                   (gint64)workers.items,
+                  (gint64)workers.bytes,
                   (gint64)workers.copied,
                   hr_counter_get (&run->first_byte_time),
                   hr_counter_get (&run->body_time),
@@ -111,6 +112,7 @@ hr_account_subtract (HrAccount *account, const HrAccount *before)
     sum->permit -= less->permit;
     sum->cpu -= less->cpu;
     sum->items -= less->items;
+    sum->bytes -= less->bytes;
     sum->copied -= less->copied;
     sum->first_byte -= less->first_byte;
     sum->body -= less->body;

@@ -9,7 +9,7 @@ typedef struct {
   gint64 slept;  /* of that */
   gint64 permit; /* waited for one of the pipeline's cpus */
   gint64 cpu;
-  gint64 items, copied;
+  gint64 items, bytes, copied;
   gint64 first_byte, body; /* of requests, summed over all of them */
   gint64 n_transfers;
   gint64 moved; /* that copies to a device were under way */

@@ -3,11 +3,11 @@
  * Nothing that could change what is delivered: workers, bounds and depths only, all of them live.
  */
 #include "hr-auto.h"
+#include "hr-account.h"
 #include "hr-climb.h"
 #include "hr-json.h"
 #include "hr-log.h"
 #include "hr-topology.h"
-#include "hr-verdict.h"
 #include <math.h>
 
 /* a look takes some microseconds an element */
@@ -212,26 +212,21 @@ count_queues (const HrElement *element, HrClimbPart *part)
 }
 
 static void
-count_part (HrRun *run, HrClimbPart *part)
+count_part (HrRun *run, const HrSum *sum, HrClimbPart *part)
 {
   const HrElementDef *def = run->def;
-  HrWorker sum;
 
-  *part = (HrClimbPart){ .width = hr_run_get_n_workers (run) };
-  hr_run_sum (run, &sum);
-  part->cpu = seconds (sum.cpu);
-  part->items = sum.items;
-  part->bytes = sum.bytes;
+  *part = (HrClimbPart){ .cpu = seconds (sum->cpu),
+                         .items = (guint64)sum->items,
+                         .bytes = (guint64)sum->bytes,
+                         .width = hr_run_get_n_workers (run) };
   if (!def->trains) /* that is the trainer's time */
-    part->busy = seconds (sum.working + sum.blocked_cpu);
+    part->busy = seconds (sum->worked + sum->permit);
   if (def->concurrency != NULL) {
-    guint64 n = hr_counter_get (&run->n_transfers);
-
     part->width = def->concurrency (run->self);
     /* who does not say how long its transfers take has all of them in flight when it has one */
     part->busy =
-        n > 0 ? seconds (hr_counter_get (&run->first_byte_time) + hr_counter_get (&run->body_time))
-              : part->busy * part->width;
+        sum->n_transfers > 0 ? seconds (sum->first_byte + sum->body) : part->busy * part->width;
   }
   count_queues (run->element, part);
 }
@@ -241,22 +236,27 @@ static gboolean
 count (HrAuto *automatic, HrClimbCounts *counts)
 {
   HrPipeline *pipeline = automatic->pipeline;
-  gint64 wait, train;
-  const HrRun *taker = hr_verdict_sum_taker (pipeline, &wait, &train);
+  const HrRun *taker = hr_account_find_taker (pipeline);
+  g_autofree HrAccount *account = hr_account_new (pipeline);
 
-  if (taker == NULL || hr_counter_get (&taker->step) == 0)
+  if (taker == NULL || account->steps == 0)
     return FALSE;
-  for (guint i = 0; i < pipeline->elements->len; i++)
-    count_part (((HrElement *)pipeline->elements->pdata[i])->run, &automatic->parts[i]);
-  *counts = (HrClimbCounts){ .now = seconds (hr_now () - pipeline->started_at),
-                             .steps = (guint64)hr_counter_get (&taker->step),
-                             .train = seconds (train),
-                             .wait = seconds (wait),
+  for (guint i = 0; i < account->n; i++)
+    count_part (((HrElement *)pipeline->elements->pdata[i])->run, &account->sums[i],
+                &automatic->parts[i]);
+  *counts = (HrClimbCounts){ .now = seconds (account->at - pipeline->started_at),
+                             .steps = (guint64)account->steps,
+                             .train = seconds (account->train),
+                             .wait = seconds (account->wait),
                              .cpus = (guint)hr_topology_count_cpus (pipeline),
                              .memory = hr_live_uint (&pipeline->settings.memory),
                              .ahead = taker->ahead,
                              .gated = taker->gated,
                              .parts = automatic->parts };
+  if (!hr_account_is_trainer (taker->def)) { /* its time is an element's */
+    counts->wait += counts->train;
+    counts->train = 0;
+  }
   return TRUE;
 }
 
