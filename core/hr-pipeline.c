@@ -20,11 +20,6 @@ const HrProp hr_pipeline_props[] = {
       HrSettings, serial, FALSE,
       "All elements in one thread, one sample at a time, one request in flight: the reference "
       "whose bytes every other setting delivers"),
-  { .field = "auto", /* no name for a field of C */
-    .type = HR_PROP_TYPE_BOOL,
-    .offset = HR_PROP_OFFSET (HrSettings, automatic, gboolean),
-    .max = 1,
-    .doc = "Whatever can find its value itself and is not set does so: as if it were set to auto" },
   HR_PROP_SIZE (
       HrSettings, memory, 1, G_MAXUINT64, 2 * HR_GIB,
       "Bytes of sample data that look-ahead may hold; the step in hand is never held up by it",
@@ -32,6 +27,11 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_UINT (HrSettings, cpus, 0, 4096, 0,
                 "Processors that workers may compute on at once; 0: those the process may use",
                 .unit = "processors", .flags = HR_PROP_LIVE),
+  { .field = "auto", /* no name for a field of C */
+    .type = HR_PROP_TYPE_BOOL,
+    .offset = HR_PROP_OFFSET (HrSettings, automatic, gboolean),
+    .max = 1,
+    .doc = "Whatever can find its value itself and is not set does so: as if it were set to auto" },
   HR_PROP_ENUM (
       HrSettings, on_error, on_error_names, HR_ON_ERROR_FAIL,
       "What a bad sample does, where its element does not say: end the run, or leave a hole",
