@@ -279,6 +279,15 @@ class Made(chromium.Case):
         heights = {float(y) for y in re.findall(r"[ML][0-9.]+ ([0-9.]+)", path)}
         self.assertEqual(heights, {round(tall - 4 - (tall - 24) * 0.4, 1)})
 
+    def test_still(self):
+        """a pipeline in which nothing moves says so, and for how long"""
+        elements = [self.element("a", 0.1), self.element("b", 0.1, 3, ["a"])]
+        self.show(self.stats(1, elements, steps=5), self.stats(2, elements, steps=6))
+        self.assertEqual(self.driver.find_element(By.ID, "clock").text, "2.0 s")
+        self.asked = 0
+        self.show(self.stats(1, elements, steps=5), self.stats(2, elements, steps=6), self.stats(47, elements, steps=6))
+        self.assertEqual(self.driver.find_element(By.ID, "clock").text, "47.0 s; nothing has moved for 45.0 s")
+
     def test_hostile(self):
         """names and texts of records are shown, and never become part of the page"""
         evil = "<img src=x onerror=alert(1)></script><b>\u202e\u0000"

@@ -7,8 +7,10 @@ usage: test-report-browser.py BUILD SOURCE_ROOT [PICTURES]
 import base64
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
+import tempfile
 
 BUILD, ROOT = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 sys.dont_write_bytecode = True
@@ -95,6 +97,24 @@ class Ladder(chromium.Case):
         self.assertEqual(wide, [])
         paper = base64.b64decode(self.driver.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})["data"])
         self.assertTrue(paper.startswith(b"%PDF-") and len(paper) > 20000, len(paper))
+
+    def test_fifty(self):
+        """fifty runs: the same rules hold, light and dark, and each colour of a line can be told from what is behind it"""
+        with tempfile.TemporaryDirectory(prefix="hr-report-") as folder:
+            folder = pathlib.Path(folder)
+            (folder / "runs").mkdir()
+            for i in range(50):
+                shutil.copy(ROOT / "build/demo/ladder" / f"{RUNGS[i % 3]}.jsonl", folder / "runs" / f"{i}-a-run-with-a-rather-long-name.jsonl")
+            subprocess.run([BUILD / "tools" / "hr-report", "-o", folder / "page.html", folder / "runs"], check=True)
+            self.driver.get((folder / "page.html").as_uri())
+            self.assertEqual(len(self.all("svg polyline")), 100)
+            for scheme in ("light", "dark"):
+                self.media(prefers_color_scheme=scheme)
+                self.check_accessible()
+                for colour in range(8):
+                    self.assertGreaterEqual(self.contrast(f"svg polyline.c{colour}", "stroke"), 3, (scheme, colour))
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+            self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 390)
 
 
 tap.main()

@@ -272,8 +272,12 @@ class Record(unittest.TestCase):
         """processes that each have a trainer are added up"""
         for rank, ratio in enumerate((0.25, 0.75)):
             self.made(self.folder / "runs" / "ranks" / f"{rank}.jsonl", 40, ratio)
-        row, = Page(report("-o", "-", self.folder / "runs").stdout).table("run", "wait ratio")
+        page = Page(report("-o", "-", self.folder / "runs").stdout)
+        row, = page.table("run", "wait ratio")
         self.assertEqual((row[1], row[3], row[11]), ("50.0 %", "20.0", "800"))
+        ratio, rate = [row for row in page.rows if row[0] == "ranks" and len(row) == 6]  # over time
+        self.assertEqual(ratio[1:], ["50.0 %"] * 5)
+        self.assertEqual(rate[1:], ["20.0"] * 5)
 
     def test_device(self):
         """waiting for the device lies in the trainer's own time, and is waiting"""

@@ -4,7 +4,8 @@ const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const WINDOW = 10; // rows of a second each: what "now" means in rates
 const PATIENCE = 3; // answers that may fail before the pipeline is taken for gone
-let last = null, failures = 0, lastSeen = 0, shownVerdict = "";
+const QUIET = 10; // seconds in which nothing moves before that is said
+let last = null, failures = 0, lastSeen = 0, shownVerdict = "", moved = -1, movedAt = 0;
 
 const percent = (x) => x === null || !isFinite(x) ? "–" : (100 * x).toFixed(x < 0.1 ? 1 : 0) + " %";
 const count = (x) => x === null || x === undefined ? "–" : Math.round(x).toLocaleString("en");
@@ -196,7 +197,10 @@ function draw(stats) {
   if (last && wall <= 0 && stats.status === "running") return;
   for (const e of stats.elements) parts[e.name] = shares(e, wall);
   showStatus(stats.status, stats.status === "failed" || stats.status === "stopped");
-  $("clock").textContent = time(stats.wall_s);
+  const items = stats.elements.reduce((sum, e) => sum + (e.items || 0), stats.steps);
+  if (items !== moved) { moved = items; movedAt = stats.wall_s; }
+  const quiet = stats.wall_s - movedAt;
+  $("clock").textContent = time(stats.wall_s) + (stats.status === "running" && quiet >= QUIET ? `; nothing has moved for ${time(quiet)}` : "");
   // a live region: said again only when it says something else
   if (stats.verdict !== shownVerdict) $("verdict").textContent = shownVerdict = stats.verdict;
   $("span").textContent = stats.recent ? `Of the last ${Math.round(stats.recent.seconds)} seconds.` : "Of the whole run.";
