@@ -29,6 +29,14 @@ void hr_log_write (const char *category, HrLogLevel level, gint64 sample, const 
     G_GNUC_PRINTF (4, 5);
 
 /**
+ * hr_log_set_writer: (skip)
+ * @writer: (nullable): gets each line, with its end, in the thread that writes it; %NULL: stderr
+ *
+ * For programs that draw on the terminal. HR_DEBUG_FILE comes before it.
+ */
+void hr_log_set_writer (void (*writer) (const char *line));
+
+/**
  * hr_log:
  * @category: an element's name, or "core"
  * @level: how important

@@ -1,5 +1,6 @@
 /* hr-launch's words: one shell word or many, the summary, the advice, the progress line */
 #include <string.h>
+#include "meter.h"
 #include "report.h"
 #include "text.h"
 
@@ -56,7 +57,7 @@ parse (const char *text)
   "'dropped':{},'wait_ratio':0.25,'prepare_s':2.0,'transfer_s':0.5,'train_s':7.5,"                 \
   "'cold_start_s':0.05,'wall_s':10.0,'cpu_s':3.0,'images_per_s':30.0,'cpu_ms_per_image':10.0,"     \
   "'peak_rss_bytes':157286400,'sha256':'abc','bottleneck':%s,"                                     \
-  "'advice':{'text':'put more of it behind it'},'elements':["                         \
+  "'advice':{'text':'put more of it behind it'},'elements':["                                      \
   "{'name':'s3src0','factory':'s3src','workers':1,'items':20,'bytes':1048576,'bytes_copied':0,"    \
   "'blocked_in_s':0.0,'working_s':0.5,'blocked_out_s':9.0,'queue':{'mean':0.0,'max':0,'bytes':0}}" \
   ","                                                                                              \
@@ -178,34 +179,188 @@ test_advice (void)
                  "bottleneck: decode (of tomorrow): put more of it behind it\n");
 }
 
+static char *
+line_of (LaunchGoal goal, JsonObject *stats, guint columns)
+{
+  g_autoptr (LaunchMeter) meter = launch_meter_new (goal);
+
+  launch_meter_look (meter, stats, 100);
+  return launch_meter_line (meter, columns);
+}
+
 static void
 test_progress (void)
 {
   g_autoptr (JsonNode) node = document ("{'bad-json':10}", "null");
   JsonObject *stats = json_node_get_object (node);
-  g_autofree char *line = launch_progress_line (stats, 0, 0);
-  g_autofree char *half = launch_progress_line (stats, 400, 0);
-  g_autofree char *narrow = launch_progress_line (stats, 400, 30);
+  g_autofree char *line = line_of ((LaunchGoal){ 0 }, stats, 0);
+  g_autofree char *half = line_of ((LaunchGoal){ .limit = 400, .world = 1 }, stats, 0);
+  g_autofree char *of_two = line_of ((LaunchGoal){ .limit = 800, .world = 2 }, stats, 0);
+  g_autofree char *steps = line_of ((LaunchGoal){ .steps = 30 }, stats, 0);
   g_autofree char *all = NULL;
 
-  g_assert_cmpstr (
-      line, ==,
-      "25 batches, 190 samples, 300 images  30.0 images/s  waiting 25.0 %  10 skipped  "
-      "10.00 s");
-  g_assert_cmpstr (
-      half, ==,
-      "[##########          ]  50 %  25 batches, 190 samples, 300 images  30.0 images/s  "
-      "waiting 25.0 %  10 skipped  10.00 s, 10.00 s left");
-  g_assert_cmpstr (narrow, ==, "[##########          ]  50 %  ");
+  g_assert_cmpstr (line, ==,
+                   "25 batches, 190 samples, 300 images  30.0 images/s  waiting 25.0 %  "
+                   "10 skipped  10 s");
+  g_assert_cmpstr (half, ==,
+                   "[##########          ]  50 %  25 batches, 190 samples, 300 images  "
+                   "30.0 images/s  waiting 25.0 %  10 skipped  10 s, 10 s left");
+  g_assert_cmpstr (of_two, ==, half); /* the limit is that of all ranks */
+  g_assert_true (g_str_has_prefix (steps, "[################    ]  83 %  25 batches"));
 
-  /* 25 of 100 steps are this run's own, 50 were before a checkpoint */
+  /* 25 of 100 steps are this run's own, 50 were before a checkpoint: 25 are left */
   json_object_set_int_member (stats, "first_step", 50);
   json_object_set_int_member (stats, "n_steps", 100);
-  all = launch_progress_line (stats, 0, 0);
+  all = line_of ((LaunchGoal){ .limit = 400, .world = 1 }, stats, 0);
+  g_assert_cmpstr (all, ==,
+                   "[###############     ]  75 %  25 batches, 190 samples, 300 images  "
+                   "30.0 images/s  waiting 25.0 %  10 skipped  10 s, 10 s left");
+}
+
+/* what matters least goes first; nothing is ever wider */
+static void
+test_narrow (void)
+{
+  static const struct {
+    guint columns;
+    const char *line;
+  } rows[] = {
+    { 200, "[##########          ]  50 %  25 batches, 190 samples, 300 images  30.0 images/s  "
+           "waiting 25.0 %  10 skipped  10 s, 10 s left" },
+    { 115, "[##########          ]  50 %  25 batches, 190 samples  30.0 images/s  "
+           "waiting 25.0 %  10 skipped  10 s, 10 s left" },
+    { 112, "[##########          ]  50 %  190 samples  30.0 images/s  "
+           "waiting 25.0 %  10 skipped  10 s, 10 s left" },
+    { 90, " 50 %  190 samples  30.0 images/s  waiting 25.0 %  10 skipped  10 s, 10 s left" },
+    { 60, " 50 %  190 samples  30.0 images/s  10 skipped  10 s left" },
+    { 40, " 50 %  30.0 images/s  10 s left" },
+    { 22, " 50 %  30.0 images/s" },
+    { 6, " 50 %" },
+    { 3, " 50" },
+  };
+  g_autoptr (JsonNode) node = document ("{'bad-json':10}", "null");
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *line = line_of ((LaunchGoal){ .limit = 400, .world = 1 },
+                                     json_node_get_object (node), rows[i].columns);
+
+    g_assert_cmpstr (line, ==, rows[i].line);
+  }
+  for (guint columns = 1; columns < 140; columns++) {
+    g_autofree char *line =
+        line_of ((LaunchGoal){ .limit = 400, .world = 1 }, json_node_get_object (node), columns);
+
+    g_assert_cmpint (g_utf8_strlen (line, -1), <=, columns);
+  }
+}
+
+static JsonNode *
+at (gint64 steps, gint64 samples, gint64 n_steps, const char *headspace)
+{
+  g_autofree char *json = g_strdup_printf (
+      "{'steps':%d,'samples':%d,'n_steps':%d,'wall_s':50,'headspace':%s,'elements':["
+      "{'name':'source','workers':1,'working_s':%d,'items':%d,'inputs':[]},"
+      "{'name':'decode','workers':2,'working_s':%d,'items':%d,'inputs':['source'],"
+      "'queue':{'now':3,'room':128}},"
+      "{'name':'end','workers':1,'working_s':0,'items':0,'inputs':['decode'],"
+      "'queue':{'now':0,'room':4}}]}",
+      (int)steps, (int)samples, (int)n_steps, headspace, (int)steps / 10, (int)samples,
+      (int)steps * 3 / 20, (int)steps);
+
+  return parse (g_strdelimit (json, "'", '"'));
+}
+
+/* rates, and what is left, are those of the last half minute; the wait for the first step is no
+ * pace */
+static void
+test_window (void)
+{
+  g_autoptr (LaunchMeter) meter = launch_meter_new ((LaunchGoal){ 0 });
+  static const struct {
+    gdouble now;
+    gint64 steps;
+    const char *line;
+  } rows[] = {
+    { 1000, 0, "[                    ]   0 %  0 samples  0.0 samples/s  50 s" },
+    { 1040, 0, "[                    ]   0 %  0 samples  0.0 samples/s  50 s" },
+    { 1041, 10, "[                    ]   1 %  20 samples  0.4 samples/s  50 s, 1 h 22 min left" },
+    { 1051, 60,
+      "[#                   ]   6 %  120 samples  10.0 samples/s  50 s, 3 min 08 s left" },
+    { 1061, 110,
+      "[##                  ]  11 %  220 samples  10.0 samples/s  50 s, 2 min 58 s left" },
+    /* four times as fast from here on: seen when the window has passed */
+    { 1071, 310,
+      "[######              ]  31 %  620 samples  20.0 samples/s  50 s, 1 min 09 s left" },
+    { 1081, 510, "[##########          ]  51 %  1020 samples  30.0 samples/s  50 s, 33 s left" },
+    { 1091, 710, "[##############      ]  71 %  1420 samples  40.0 samples/s  50 s, 15 s left" },
+    { 1101, 999, "[################### ]  99 %  1998 samples  45.9 samples/s  50 s, 0 s left" },
+    { 1102, 1000, "[####################] 100 %  2000 samples  44.5 samples/s  50 s" },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (JsonNode) node = at (rows[i].steps, 2 * rows[i].steps, 1000, "null");
+    g_autofree char *line = NULL;
+
+    launch_meter_look (meter, json_node_get_object (node), rows[i].now);
+    line = launch_meter_line (meter, 0);
+    g_assert_cmpstr (line, ==, rows[i].line);
+  }
+}
+
+/* the replay counts as steps that are to be done, at a rate of its own */
+static void
+test_headspace_line (void)
+{
+  g_autoptr (JsonNode) before =
+      at (8, 16, 0, "{'replays':false,'steps':0,'wanted_steps':32,'samples_per_s':null}");
+  g_autoptr (JsonNode) replay =
+      at (32, 64, 0, "{'replays':true,'steps':16,'wanted_steps':32,'samples_per_s':77.5}");
+  g_autofree char *first = line_of ((LaunchGoal){ 0 }, json_node_get_object (before), 0);
+  g_autofree char *second = line_of ((LaunchGoal){ 0 }, json_node_get_object (replay), 0);
+
   g_assert_cmpstr (
-      all, ==,
-      "[###############     ]  75 %  25 batches, 190 samples, 300 images  30.0 images/s  "
-      "waiting 25.0 %  10 skipped  10.00 s, 10.00 s left");
+      first, ==, "[##                  ]  12 %  16 samples  0.3 samples/s  50 s, 5 min 50 s left");
+  g_assert_cmpstr (
+      second, ==,
+      "[###############     ]  75 %  the same again  64 samples  77.5 samples/s  50 s, "
+      "17 s left");
+}
+
+static void
+test_elements (void)
+{
+  g_autoptr (LaunchMeter) meter = launch_meter_new ((LaunchGoal){ 0 });
+  g_autoptr (JsonNode) first = at (100, 200, 0, "null");
+  g_autoptr (JsonNode) second = at (200, 400, 0, "null");
+  gint busiest;
+
+  for (guint look = 0; look < 2; look++) {
+    g_autoptr (GPtrArray) lines = NULL;
+
+    launch_meter_look (meter, json_node_get_object (look == 0 ? first : second), 10.0 + 10 * look);
+    lines = launch_meter_elements (meter, 0, 0, &busiest);
+    g_assert_cmpuint (lines->len, ==, 4);
+    g_assert_cmpstr (lines->pdata[0], ==, "element   busy      queue    items/s  workers");
+    /* of the run's 50 s, then of the 10 in between */
+    g_assert_cmpstr (lines->pdata[1], ==,
+                     look == 0 ? "source    20 %          -        4.0        1"
+                               : "source   100 %          -       20.0        1");
+    g_assert_cmpstr (lines->pdata[2], ==,
+                     look == 0 ? "decode    15 %      3/128        2.0        2"
+                               : "decode    75 %      3/128       10.0        2");
+    g_assert_cmpstr (lines->pdata[3], ==, "end        0 %        0/4        0.0        1");
+    g_assert_cmpint (busiest, ==, 1);
+  }
+  {
+    g_autoptr (GPtrArray) few = launch_meter_elements (meter, 20, 3, &busiest);
+    g_autoptr (GPtrArray) none = launch_meter_elements (meter, 20, 2, &busiest);
+
+    g_assert_cmpuint (few->len, ==, 3);
+    g_assert_cmpstr (few->pdata[1], ==, "source   100 %      ");
+    g_assert_cmpstr (few->pdata[2], ==, "… and 2 less busy");
+    g_assert_cmpuint (none->len, ==, 0);
+    g_assert_cmpint (busiest, ==, -1);
+  }
 }
 
 /* before anything is known, and a document of another version */
@@ -215,7 +370,7 @@ test_unknown (void)
   g_autoptr (JsonNode) node = parse ("{\"wait_ratio\": null, \"steps\": null}");
   const LaunchEnd end = { 0, NULL, NULL };
   g_autofree char *text = launch_summary (json_node_get_object (node), &end);
-  g_autofree char *line = launch_progress_line (json_node_get_object (node), 10, 0);
+  g_autofree char *line = line_of ((LaunchGoal){ .limit = 10 }, json_node_get_object (node), 0);
 
   g_assert_cmpstr (text, ==, "0 samples\ndone: 0 samples, none skipped\n");
   g_assert_cmpstr (line, ==, "[                    ]   0 %  0 samples");
@@ -244,6 +399,10 @@ main (int argc, char **argv)
   g_test_add_func ("/launch/exit", test_exit);
   g_test_add_func ("/launch/advice", test_advice);
   g_test_add_func ("/launch/progress", test_progress);
+  g_test_add_func ("/launch/narrow", test_narrow);
+  g_test_add_func ("/launch/window", test_window);
+  g_test_add_func ("/launch/headspace-line", test_headspace_line);
+  g_test_add_func ("/launch/elements", test_elements);
   g_test_add_func ("/launch/unknown", test_unknown);
   g_test_add_func ("/launch/stats-text", test_stats_text);
   return g_test_run ();

@@ -60,7 +60,7 @@ set_stats (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GEr
 static gboolean
 set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
 {
-  static const char *const names[] = { "auto", "bar", "lines", "none" };
+  static const char *const names[] = { "auto", "bar", "lines", "elements", "none" };
 
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     if (strcmp (value, names[i]) == 0) {
@@ -68,7 +68,7 @@ set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, 
       return TRUE;
     }
   g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s: \"%s\" is none of auto, bar, lines, none", name, value);
+               "%s: \"%s\" is none of auto, bar, lines, elements, none", name, value);
   return FALSE;
 }
 
@@ -99,8 +99,9 @@ static GOptionEntry entries[] = {
   { "stats", 0, 0, G_OPTION_ARG_CALLBACK, set_stats,
     "At the end, print all numbers on stdout: text (default), or json in one line", "text|json" },
   { "progress", 0, 0, G_OPTION_ARG_CALLBACK, set_progress,
-    "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere",
-    "auto|bar|lines|none" },
+    "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere; "
+    "elements: the same, and a line for each element",
+    "auto|bar|lines|elements|none" },
   { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
     "FILE" },
   { "dashboard", 0, 0, G_OPTION_ARG_STRING, &options.dashboard,
@@ -431,7 +432,6 @@ run (HrPipeline *pipeline)
 {
   LaunchEnd end = { EXIT_OK, NULL, NULL };
   g_autoptr (GError) error = NULL;
-  guint64 limit = options.limit != NULL ? g_ascii_strtoull (options.limit, NULL, 10) : 0;
   LaunchWatch *watch;
   Dashboard *dashboard;
   LaunchRecord *record = NULL;
@@ -444,7 +444,7 @@ run (HrPipeline *pipeline)
     /* one that cannot be read says nothing against the pipeline */
     return error->domain == G_FILE_ERROR ? fail (error->message) : usage_error (error->message);
   watch = launch_watch_new (pipeline, options.quiet ? LAUNCH_PROGRESS_NONE : options.progress,
-                            limit, options.verbose, options.checkpoint, &error);
+                            options.verbose, options.checkpoint, &error);
   if (watch == NULL)
     return fail (error->message);
   started = open_dashboard (pipeline, watch, &dashboard, &error)

@@ -13,7 +13,5 @@ typedef struct {
 int launch_exit_of (JsonObject *stats);
 /* the summary, several lines; (transfer full) */
 char *launch_summary (JsonObject *stats, const LaunchEnd *end);
-/* one line while it runs; (transfer full) */
-char *launch_progress_line (JsonObject *stats, guint64 limit, guint width);
 /* every number, a line each; (transfer full) */
 char *launch_stats_text (JsonNode *stats);

@@ -3,14 +3,13 @@
 #include "watch.h"
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 #include "checkpoint.h"
-#include "report.h"
+#include "meter.h"
+#include "screen.h"
 
 #define MAX_SKIPPED 5 /* lines, unless -v */
 #define BAR_INTERVAL (200 * (gint64)1000000)
@@ -18,8 +17,8 @@
 
 struct _LaunchWatch {
   HrPipeline *pipeline;
-  LaunchProgress progress;
-  guint64 limit;
+  gboolean shows, in_place, elements; /* what progress is shown, and how */
+  LaunchMeter *meter;
   gboolean verbose;
   const char *checkpoint;
   int signals;
@@ -28,7 +27,6 @@ struct _LaunchWatch {
   GThread *signal_thread, *message_thread;
   gint done;
   guint n_skipped;
-  gboolean bar_shown;
   LaunchNote note;
   gpointer note_data;
   LaunchTick tick;
@@ -79,38 +77,34 @@ watch_signals (gpointer data)
   }
 }
 
-static void
-clear_bar (LaunchWatch *watch)
-{
-  if (watch->bar_shown)
-    fputs ("\r\033[K", stderr);
-  watch->bar_shown = FALSE;
-}
-
-static guint
-terminal_width (void)
-{
-  struct winsize size;
-
-  return ioctl (STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col - 1u : 79;
-}
-
+/* the line about the whole run is the last, where the eye is */
 static void
 show_progress (LaunchWatch *watch)
 {
   g_autofree char *json = hr_pipeline_get_stats (watch->pipeline);
   g_autoptr (JsonNode) node = json_from_string (json, NULL);
-  gboolean bar = watch->progress == LAUNCH_PROGRESS_BAR;
-  g_autofree char *line = NULL;
+  g_autoptr (GPtrArray) lines = NULL;
+  g_autofree char *text = NULL;
+  guint columns = 0, rows = 0;
+  gint busiest = -1;
 
   if (node == NULL || !JSON_NODE_HOLDS_OBJECT (node))
     return;
-  line =
-      launch_progress_line (json_node_get_object (node), watch->limit, bar ? terminal_width () : 0);
-  clear_bar (watch);
-  fprintf (stderr, bar ? "%s" : "%s\n", line);
-  fflush (stderr);
-  watch->bar_shown = bar;
+  launch_meter_look (watch->meter, json_node_get_object (node),
+                     (gdouble)g_get_monotonic_time () / G_USEC_PER_SEC);
+  if (watch->in_place)
+    launch_screen_get_size (&columns, &rows);
+  lines = watch->elements
+              ? launch_meter_elements (watch->meter, columns, rows > 0 ? rows - 1 : 0, &busiest)
+              : g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (lines, launch_meter_line (watch->meter, columns));
+  if (watch->in_place) {
+    launch_screen_draw (lines, busiest);
+    return;
+  }
+  g_ptr_array_add (lines, NULL);
+  text = g_strjoinv ("\n", (char **)lines->pdata);
+  launch_screen_print ("%s\n", text);
 }
 
 /* a run that cannot keep its place goes on; it is told, and at the end it is an error */
@@ -121,8 +115,7 @@ keep_checkpoint (LaunchWatch *watch, const char *text)
 
   if (watch->checkpoint == NULL || launch_checkpoint_write (watch->checkpoint, text, &error))
     return;
-  clear_bar (watch);
-  fprintf (stderr, "warning: %s\n", error->message);
+  launch_screen_print ("warning: %s\n", error->message);
 }
 
 /* under which the last line counts it */
@@ -134,10 +127,9 @@ kind_of (const GError *error)
 }
 
 static void
-tell_sample (LaunchWatch *watch, const char *fate, const GError *error)
+tell_sample (const char *fate, const GError *error)
 {
-  clear_bar (watch);
-  fprintf (stderr, "%s (%s): %s\n", fate, kind_of (error), error->message);
+  launch_screen_print ("%s (%s): %s\n", fate, kind_of (error), error->message);
 }
 
 static void
@@ -163,34 +155,28 @@ show_message (LaunchWatch *watch, const HrMessage *message)
     return;
   }
   if (message->type == HR_MESSAGE_STALL) { /* with -q too: somebody has to do something */
-    clear_bar (watch);
-    fprintf (stderr, "%s\n", message->text);
+    launch_screen_print ("%s\n", message->text);
     return;
   }
-  if (message->type == HR_MESSAGE_SCAN && watch->progress != LAUNCH_PROGRESS_NONE) {
-    clear_bar (watch);
-    fprintf (stderr, "%s\n", message->text);
-  }
+  if (message->type == HR_MESSAGE_SCAN && watch->shows)
+    launch_screen_print ("%s\n", message->text);
   if (message->error == NULL)
     return;
   switch (message->type) {
   case HR_MESSAGE_SKIPPED:
     if (watch->n_skipped++ >= MAX_SKIPPED && !watch->verbose) {
-      if (watch->n_skipped == MAX_SKIPPED + 1) {
-        clear_bar (watch);
-        fprintf (stderr, "skipped: … (-v shows all)\n");
-      }
+      if (watch->n_skipped == MAX_SKIPPED + 1)
+        launch_screen_print ("skipped: … (-v shows all)\n");
       return;
     }
-    tell_sample (watch, "skipped", message->error);
+    tell_sample ("skipped", message->error);
     return;
   case HR_MESSAGE_WARNING:
-    clear_bar (watch);
-    fprintf (stderr, "warning: %s\n", message->error->message);
+    launch_screen_print ("warning: %s\n", message->error->message);
     return;
   case HR_MESSAGE_DROPPED: /* what was asked for: only counted, but for -v */
     if (watch->verbose)
-      tell_sample (watch, "dropped", message->error);
+      tell_sample ("dropped", message->error);
     return;
   case HR_MESSAGE_CHECKPOINT:
   case HR_MESSAGE_SCAN:
@@ -205,7 +191,7 @@ static gpointer
 watch_messages (gpointer data)
 {
   LaunchWatch *watch = data;
-  gint64 interval = watch->progress == LAUNCH_PROGRESS_BAR ? BAR_INTERVAL : LINES_INTERVAL;
+  gint64 interval = watch->in_place ? BAR_INTERVAL : LINES_INTERVAL;
   gint64 next = g_get_monotonic_time () * 1000 + interval;
   gboolean done = FALSE;
 
@@ -231,13 +217,11 @@ watch_messages (gpointer data)
       watch->tick (watch->tick_data);
     /* without progress too: `next` is what pop waits for */
     if (!done && g_get_monotonic_time () * 1000 >= next) {
-      if (watch->progress != LAUNCH_PROGRESS_NONE)
+      if (watch->shows)
         show_progress (watch);
       next = g_get_monotonic_time () * 1000 + interval;
     }
   }
-  clear_bar (watch);
-  fflush (stderr);
   return NULL;
 }
 
@@ -248,21 +232,35 @@ watch_free (LaunchWatch *watch)
     close (watch->signals);
   if (watch->bell >= 0)
     close (watch->bell);
+  if (watch->in_place)
+    launch_screen_end ();
+  launch_meter_free (watch->meter);
   g_free (watch);
 }
 
+static LaunchGoal
+find_goal (HrPipeline *pipeline)
+{
+  LaunchGoal goal = { 0 };
+
+  g_object_get (pipeline, "limit", &goal.limit, "steps", &goal.steps, "world", &goal.world, NULL);
+  return goal;
+}
+
 LaunchWatch *
-launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, gboolean verbose,
+launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, gboolean verbose,
                   const char *checkpoint, GError **error)
 {
   LaunchWatch *watch = g_new0 (LaunchWatch, 1);
   sigset_t set = our_signals ();
 
-  if (progress == LAUNCH_PROGRESS_AUTO)
-    progress = isatty (STDERR_FILENO) ? LAUNCH_PROGRESS_BAR : LAUNCH_PROGRESS_LINES;
   watch->pipeline = pipeline;
-  watch->progress = progress;
-  watch->limit = limit;
+  watch->shows = progress != LAUNCH_PROGRESS_NONE;
+  watch->elements = progress == LAUNCH_PROGRESS_ELEMENTS;
+  watch->in_place =
+      progress == LAUNCH_PROGRESS_BAR
+      || ((progress == LAUNCH_PROGRESS_AUTO || watch->elements) && launch_screen_can_redraw ());
+  watch->meter = launch_meter_new (find_goal (pipeline));
   watch->verbose = verbose;
   watch->checkpoint = checkpoint;
   watch->signals = signalfd (-1, &set, SFD_CLOEXEC);
@@ -275,6 +273,8 @@ launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit, 
     watch->signal_thread = g_thread_try_new ("signals", watch_signals, watch, error);
   if (watch->signal_thread == NULL)
     g_clear_pointer (&watch, watch_free);
+  else if (watch->in_place)
+    launch_screen_begin ();
   return watch;
 }
 

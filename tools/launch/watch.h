@@ -6,6 +6,7 @@ typedef enum {
   LAUNCH_PROGRESS_AUTO,
   LAUNCH_PROGRESS_BAR,
   LAUNCH_PROGRESS_LINES,
+  LAUNCH_PROGRESS_ELEMENTS, /* as auto, with a line for each element */
   LAUNCH_PROGRESS_NONE
 } LaunchProgress;
 
@@ -15,8 +16,8 @@ typedef struct _LaunchWatch LaunchWatch;
 void launch_block_signals (void);
 /* @checkpoint: the file that checkpoints go to; NULL: none. Returns: NULL if the system has no
  * thread or descriptor left for it */
-LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, guint64 limit,
-                               gboolean verbose, const char *checkpoint, GError **error);
+LaunchWatch *launch_watch_new (HrPipeline *pipeline, LaunchProgress progress, gboolean verbose,
+                               const char *checkpoint, GError **error);
 /* whom it also tells of each sample that is skipped, each warning and each stall; before
  * launch_watch_started() */
 typedef void (*LaunchNote) (const char *kind, const char *text, gpointer data);
