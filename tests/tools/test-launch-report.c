@@ -231,7 +231,8 @@ test_narrow (void)
            "waiting 25.0 %  10 skipped  10 s, 10 s left" },
     { 112, "[##########          ]  50 %  190 samples  30.0 images/s  "
            "waiting 25.0 %  10 skipped  10 s, 10 s left" },
-    { 90, " 50 %  190 samples  30.0 images/s  waiting 25.0 %  10 skipped  10 s, 10 s left" },
+    { 90, "[#####     ]  50 %  190 samples  30.0 images/s  waiting 25.0 %  10 skipped  10 s left" },
+    { 80, " 50 %  190 samples  30.0 images/s  waiting 25.0 %  10 skipped  10 s left" },
     { 60, " 50 %  190 samples  30.0 images/s  10 skipped  10 s left" },
     { 40, " 50 %  30.0 images/s  10 s left" },
     { 22, " 50 %  30.0 images/s" },

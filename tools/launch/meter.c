@@ -9,6 +9,8 @@
 /* … once there are so many; before that of the run so far */
 #define LEAST_WINDOW 1.0
 #define BAR 20
+#define SHORT_BAR 10 /* below so many columns: */
+#define NARROW 100
 
 typedef struct {
   gdouble working;
@@ -198,8 +200,9 @@ leave_one_out (GArray *segments)
 }
 
 static void
-add_part (GArray *segments, LaunchMeter *meter, const Look *last)
+add_part (GArray *segments, LaunchMeter *meter, const Look *last, guint columns)
 {
+  guint width = columns > 0 && columns < NARROW ? SHORT_BAR : BAR;
   gdouble part;
   GString *bar;
 
@@ -207,10 +210,10 @@ add_part (GArray *segments, LaunchMeter *meter, const Look *last)
     return;
   part = CLAMP ((gdouble)last->done / (gdouble)meter->total, 0, 1);
   bar = g_string_new ("[");
-  for (guint i = 0; i < BAR; i++)
-    g_string_append_c (bar, i < (guint)(part * BAR) ? '#' : ' ');
+  for (guint i = 0; i < width; i++)
+    g_string_append_c (bar, i < (guint)(part * width) ? '#' : ' ');
   g_string_append_c (bar, ']');
-  add (segments, 8, PART, g_string_free (bar, FALSE));
+  add (segments, 7, PART, g_string_free (bar, FALSE));
   /* 100 is for what is done */
   add (segments, 1, PART, g_strdup_printf ("%3.0f %%", floor (part * 100)));
 }
@@ -286,7 +289,7 @@ add_times (GArray *segments, LaunchMeter *meter, const Look *last)
     GString *text = g_string_new (NULL);
 
     launch_append_duration (text, wall);
-    add (segments, 7, TIMES, g_string_free (text, FALSE));
+    add (segments, 8, TIMES, g_string_free (text, FALSE));
   }
   if (!isnan (left)) {
     GString *text = g_string_new (NULL);
@@ -309,7 +312,7 @@ launch_meter_line (LaunchMeter *meter, guint columns)
   g_array_set_clear_func (segments, clear_segment);
   if (last == NULL)
     return g_strdup ("");
-  add_part (segments, meter, last);
+  add_part (segments, meter, last, columns);
   if (headspace != NULL && json_object_get_boolean_member (headspace, "replays"))
     add (segments, 6, REPLAY, g_strdup ("the same again"));
   add_amounts (segments, meter, last);
