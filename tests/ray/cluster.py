@@ -10,7 +10,7 @@ import tempfile
 FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="hr-ray-"))  # short: sockets are in it
 (FOLDER / "token").write_text(secrets.token_hex(32))
 os.environ.update({
-    "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(FOLDER / "token"), "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_TMPDIR": str(FOLDER), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(FOLDER / "token"), "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_DEDUP_LOGS": "0", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
     # what a busy machine needs longer for is no failure
     "RAY_worker_register_timeout_seconds": "120", "RAY_raylet_start_wait_time_s": "120"})
@@ -19,14 +19,14 @@ import numpy as np  # noqa: E402
 import ray  # noqa: E402
 
 STORE = 200 << 20
-MIB = 1 << 20
+# of a cluster of several nodes; a server that listens on loopback alone is not found by the others
+IP = ray.util.get_node_ip_address()
 
 
 def start(**options):
     """A node in this process's hands."""
     ray.init(num_cpus=options.pop("num_cpus", 2), object_store_memory=STORE, include_dashboard=False,
-             _node_ip_address="127.0.0.1", log_to_driver=False, logging_level="WARNING", _temp_dir=str(FOLDER),
-             **options)
+             _node_ip_address=IP, log_to_driver=False, logging_level="WARNING", **options)
     atexit.register(finish)
 
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import threading
 import time
 from typing import Any
@@ -93,6 +94,9 @@ class Directory:
             self._signs.pop(rank, None)
             if not self._signs:
                 self._end()
+
+    def get_pid(self) -> int:
+        return os.getpid()
 
     # ---- producers ----
 

@@ -11,6 +11,7 @@ from .._core import Pipeline
 from ..loader import Loader
 from .pipeline import SpreadPipeline
 from .spec import PLACEMENTS, Spec
+from .then import Then
 
 
 class SpreadLoader(Loader):
@@ -42,7 +43,7 @@ class SpreadLoader(Loader):
 
     def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
                  depth: int = 4, placement: str = "aligned", producers: int | None = None, num_cpus: float = 1,
-                 at_once: int = 2, linger: float = 60, job: str = "", address: str | None = None,
+                 at_once: int = 2, then: str | None = None, linger: float = 60, job: str = "", address: str | None = None,
                  seed: int | None = None, epochs: int | None = None, steps: int | None = None,
                  variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
                  framework: str | None = None) -> None:
@@ -54,8 +55,9 @@ class SpreadLoader(Loader):
                                    ("linger", linger, 1)):
             if value < least:
                 raise ValueError(f"{name}={value}: expected at least {least}")
-        self._spread: dict[str, Any] = {"depth": depth, "placement": placement, "producers": producers, "num_cpus": num_cpus,
-                        "at_once": at_once, "linger": linger, "job": job, "address": address}
+        self._spread: dict[str, Any] = {
+            "depth": depth, "placement": placement, "producers": producers, "num_cpus": num_cpus, "at_once": at_once,
+            "then": then, "linger": linger, "job": job, "address": address}
         super().__init__(pipeline, rank=rank, world=world, seed=seed, epochs=epochs, steps=steps, variables=variables,
                          properties=properties, framework=framework)
 
@@ -79,7 +81,8 @@ class SpreadLoader(Loader):
                     n_producers=spread["producers"] or world, num_cpus=spread["num_cpus"], at_once=spread["at_once"],
                     linger=spread["linger"], job=spread["job"])
         # what a Loader calls is there, as of a pipeline in a process of its own
-        return cast(Pipeline, SpreadPipeline(made, spec, rank=rank, epochs=epochs, steps=steps, depth=spread["depth"]))
+        return cast(Pipeline, SpreadPipeline(made, spec, rank=rank, epochs=epochs, steps=steps, depth=spread["depth"],
+                                             then=Then(spread["then"]) if spread["then"] else None))
 
     def _start(self) -> None:
         if not self._started and not ray.is_initialized():
@@ -98,3 +101,12 @@ class SpreadLoader(Loader):
             except KeyError:
                 continue
         return int(found[0])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "spread": self._spread}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        options = {name: state["options"][name] for name in ("rank", "world", "seed", "epochs", "steps")}
+        SpreadLoader.__init__(self, state["text"], variables=state["variables"], properties=state["properties"],
+                              framework=state["framework"], **options, **state["spread"])
+        self._state, self._force = state["state"], state["force"]

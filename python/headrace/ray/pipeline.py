@@ -1,24 +1,19 @@
 """What SpreadLoader puts in the place of a Pipeline."""
 from __future__ import annotations
 
-import contextlib
 import json
-import logging
 from collections.abc import Iterator
 from typing import Any
 
-import ray
-
-from .. import _core
 from .._core import Pipeline
-from . import errors
+from .clock import Clock
 from .producer import join_document
 from .puller import Puller
 from .spec import Spec
 from .team import Team
+from .then import Then
 from .unit import Made, Unit
-
-_log = logging.getLogger("headrace")
+from .verdict import judge
 
 
 class SpreadPipeline:
@@ -27,12 +22,15 @@ class SpreadPipeline:
     :param made: the pipeline of the text, which is not run here.
     """
 
-    def __init__(self, made: Pipeline, spec: Spec, *, rank: int, epochs: int, steps: int, depth: int) -> None:
+    def __init__(self, made: Pipeline, spec: Spec, *, rank: int, epochs: int, steps: int, depth: int,
+                 then: Then | None) -> None:
         self._made = made
         self._spec = spec
         self._rank = rank
         self._epochs, self._steps = epochs, steps
         self._depth = depth
+        self._then = then
+        self._clock = Clock()
         self._checkpoint: str | None = None
         self._at = (0, 0, 0)  # epoch and step in it to begin with, and how many steps were before
         self._n_steps: int | None = None
@@ -61,11 +59,11 @@ class SpreadPipeline:
             return
         self._team = Team(self._spec, self._rank)
         per_epoch = self._team.plan(self._checkpoint)
-        epoch, _, before = self._at
+        _, _, before = self._at
         ends = ([max(0, self._epochs * per_epoch)] if self._epochs else []) + ([self._steps] if self._steps else [])
         self._n_steps = min(ends) if per_epoch > 0 and ends else 0 if per_epoch == 0 else None
         self._next = before
-        self._puller = Puller(self._team, self._units(per_epoch), self._depth)
+        self._puller = Puller(self._team, self._units(per_epoch), self._depth, self._then)
 
     def _units(self, per_epoch: int) -> Iterator[Unit]:
         epoch, step, number = self._at
@@ -79,9 +77,13 @@ class SpreadPipeline:
         if self._stopped:
             return None
         assert self._puller is not None, "a loader starts before it pulls"
+        self._clock.ask()
         if (arrived := self._puller.take()) is None:
             return None
         unit, told = arrived
+        if self._then is not None:
+            told["fields"] = self._then.pull()
+        self._clock.give()
         made = Made(unit, told, self._next)
         self._next += 1
         self._notes += [{"type": "skipped", **sample} for sample in made.samples if sample["error"] is not None]
@@ -96,6 +98,8 @@ class SpreadPipeline:
     def wait(self) -> None:
         if self._puller is not None:
             self._puller.close()
+        if self._then is not None:
+            self._then.close()
         if self._team is not None:
             self._team.leave()
 
@@ -110,4 +114,15 @@ class SpreadPipeline:
         return self._n_steps
 
     def stats(self) -> str:
-        return json.dumps(dict(self._puller.counts) if self._puller is not None else {})
+        """As docs/ray.md has them: this rank's, and what the producers tell of themselves."""
+        clock, puller, team = self._clock, self._puller, self._team
+        stats: dict[str, Any] = {
+            "rank": self._rank, "world": self._spec.world, "placement": self._spec.placement, "node": None,
+            "steps": clock.n_steps, "n_steps": self._n_steps, "wait_ratio": clock.wait_ratio,
+            "prepare_s": clock.prepare_s, "train_s": clock.train_s, "cold_start_s": clock.cold_start_s,
+            "units": {}, "peak_units": 0, "links": {}, "producers": []}
+        if puller is not None and team is not None:
+            stats.update(node=team.ip, units=dict(puller.counts), peak_units=puller.peak,
+                         links={ip: vars(link) for ip, link in sorted(puller.links.items())},
+                         producers=team.gather_stats())
+        return json.dumps({**stats, "verdict": judge(stats)})

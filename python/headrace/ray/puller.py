@@ -11,8 +11,10 @@ from typing import Any
 import ray
 
 from . import errors
+from .clock import Links
 from .lateness import Lateness
 from .team import Team
+from .then import Then
 from .unit import Unit
 
 _log = logging.getLogger("headrace")
@@ -40,7 +42,8 @@ class _Pending:
     def __init__(self, unit: Unit) -> None:
         self.unit = unit
         self.attempts: list[_Attempt] = []
-        self.made = False
+        self.made_at: float | None = None  # when that was seen
+        self.first_at: float | None = None  # since when it is the one that is waited for
         self.error: errors.SpreadError | None = None  # of an attempt; there may be others
 
     @property
@@ -52,10 +55,11 @@ class Puller:
     """At most ``depth`` units of a rank are in the object store: asked for, waiting for the trainer, or held by it; and
     one more while the one that the trainer waits for is late and another producer has been asked for it as well."""
 
-    def __init__(self, team: Team, units: Iterator[Unit], depth: int) -> None:
+    def __init__(self, team: Team, units: Iterator[Unit], depth: int, then: Then | None) -> None:
         self._team = team
         self._units = units
         self._depth = depth
+        self._then = then
         self._queue: collections.deque[_Pending] = collections.deque()
         self._changed = threading.Condition()
         self._arrived: tuple[Unit, dict[str, Any]] | None = None  # and not taken yet
@@ -68,7 +72,8 @@ class Puller:
         self._late = Lateness()
         self._told = 0.0
         self.counts: collections.Counter[str] = collections.Counter()
-        self.by_node: dict[str, dict[str, float]] = {}
+        self.links = Links()
+        self.peak = 0  # most units of this rank that there were at once
         self._thread = threading.Thread(target=self._work, name="headrace-spread", daemon=True)
         self._thread.start()
 
@@ -139,6 +144,7 @@ class Puller:
             pending = _Pending(unit)
             self._ask(pending)
             self._queue.append(pending)
+            self._count()
 
     def _ask(self, pending: _Pending) -> None:
         entry = self._team.pick(pending.unit, frozenset(attempt.index for attempt in pending.attempts))
@@ -147,23 +153,37 @@ class Puller:
         pending.attempts.append(_Attempt(entry.index, reference))
         self.counts["asked"] += 1
 
+    def _count(self) -> None:
+        n = sum(len(pending.attempts) for pending in self._queue) + (self._arrived is not None) + self._n_held
+        self.peak = max(self.peak, n)
+
     def _look(self) -> None:
         """How long those took that have been made, whether or not they are on this node."""
-        open_ = {pending.attempts[0].reference: pending for pending in self._queue
-                 if not pending.made and pending.attempts}
-        if not open_:
-            return
-        done, _ = ray.wait(list(open_), num_returns=len(open_), timeout=0, fetch_local=False)
-        for reference in done:
-            open_[reference].made = True
-            self._late.add(open_[reference].age)
+        waiting = {pending.attempts[0].reference: pending for pending in self._queue
+                   if pending.made_at is None and pending.attempts}
+        if waiting:
+            done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0, fetch_local=False)
+            for reference in done:
+                self._see(waiting[reference])
+
+    def _see(self, pending: _Pending) -> None:
+        pending.made_at = time.monotonic()
+        self._late.add(pending.age)
 
     def _wait_for_head(self) -> None:
+        """For its being made, then for its coming to this node. It is one after the other, as only so it can be told
+        which of them takes the time."""
         head = self._queue[0]
+        head.first_at = head.first_at or time.monotonic()
         if not head.attempts:
             self._ask(head)
-        done, _ = ray.wait([attempt.reference for attempt in head.attempts], num_returns=1, timeout=_SLICE,
-                           fetch_local=True)
+        references = [attempt.reference for attempt in head.attempts]
+        if head.made_at is None:
+            if not ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=False)[0]:
+                self._hurry(head)
+                return
+            self._see(head)
+        done, _ = ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=True)
         if not done:
             self._hurry(head)
             return
@@ -190,7 +210,11 @@ class Puller:
                                        " answered: all nodes must see the same objects"}, value["ip"], head.unit)
         self.counts["hedge_won"] += attempt is not head.attempts[0]
         self.counts["units"] += 1
-        self.counts["bytes"] += value["nbytes"]
+        assert head.made_at is not None and head.first_at is not None, "it has been waited for"
+        self.links.add(value["ip"], value["nbytes"], value["made_s"],
+                       time.monotonic() - max(head.made_at, head.first_at))
+        if self._then is not None:
+            self._then.push(value.pop("fields"))
         self._queue.popleft()
         with self._changed:
             self._arrived = head.unit, value
@@ -208,6 +232,7 @@ class Puller:
         self.counts["hedged"] += 1
         late = head.attempts[0].index
         self._ask(head)
+        self._count()
         if self._team.suspect(late):
             self._move(late, head)
 
@@ -217,7 +242,7 @@ class Puller:
         self.counts["suspected"] += 1
         _log.warning("node %s is suspected: others are asked", node)
         for pending in self._queue:
-            if pending is not but and not pending.made and any(
+            if pending is not but and pending.made_at is None and any(
                     self._team.node_of(attempt.index) == node for attempt in pending.attempts):
                 pending.attempts.clear()  # drops the references, and with them what still comes
                 self._ask(pending)
@@ -229,6 +254,7 @@ class Puller:
         self.counts["lost"] += 1
         self._team.fail(attempt.index, isinstance(error, ray.exceptions.ActorDiedError))
         head.attempts.remove(attempt)
+        head.made_at = None
         if not isinstance(error, ray.exceptions.RayActorError):
             if self._team.suspect(attempt.index):
                 self._move(attempt.index, head)
@@ -247,4 +273,4 @@ class Puller:
         if len(head.attempts) == 1:
             self._ask(head)
         head.attempts.remove(attempt)
-        head.made = False
+        head.made_at = None

@@ -8,6 +8,7 @@ import ray
 
 from . import errors
 from .directory import Entry, find_directory
+from .producer import CONTROL
 from .spec import Spec
 from .suspects import Suspects
 from .unit import Unit
@@ -21,6 +22,7 @@ _DOWN = 5.0
 # somebody must have answered within
 _COME = 120.0
 _POLL = 0.05
+_STATS = 5.0
 
 
 class Team:
@@ -30,6 +32,7 @@ class Team:
         self._spec = spec
         self._rank = rank
         self._node = ray.get_runtime_context().get_node_id()
+        self.ip: str = ray.util.get_node_ip_address()
         self._directory = find_directory(spec)
         self._entries: dict[int, Entry] = {}
         self._nodes: dict[int, str] = {}  # where they were last, as they tell themselves
@@ -101,6 +104,22 @@ class Team:
     def leave(self) -> None:
         """The rank is done."""
         self._directory.leave.remote(self._rank)
+
+    def gather_stats(self) -> list[dict[str, Any]]:
+        """Of all producers; who does not answer in time is told so."""
+        entries = sorted(self.entries, key=lambda entry: entry.index)
+        asked = [entry.actor.stats.options(concurrency_group=CONTROL).remote() for entry in entries]
+        done = set(ray.wait(asked, num_returns=len(asked), timeout=_STATS)[0]) if asked else set()
+        gathered: list[dict[str, Any]] = []
+        for entry, reference in zip(entries, asked, strict=True):
+            told = {"index": entry.index, "node": self.node_of(entry.index), "error": f"no answer within {_STATS:.0f} s"}
+            if reference in done:
+                try:
+                    told = ray.get(reference)
+                except ray.exceptions.RayError as error:
+                    told["error"] = str(error).splitlines()[0]
+            gathered.append(told)
+        return gathered
 
     # ---- who is asked ----
 

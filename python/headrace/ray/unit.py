@@ -1,8 +1,10 @@
 """A part of the order: what a producer makes at once, and the same bytes whoever makes it."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
+
+from .._core import Batch
 
 
 class Unit(NamedTuple):
@@ -40,11 +42,11 @@ class Made:
         self.samples: list[dict[str, Any]] = told["samples"]
         self.nbytes: int = told["nbytes"]
         self.position: dict[str, Any] = told["position"]
-        self._fields: dict[str, Any] = told["fields"]
+        self._fields: Mapping[str, Any] | Batch = told["fields"]
 
     def keys(self) -> list[str]:
         """Names of the fields."""
-        return list(self._fields)
+        return list(self._fields.keys())
 
     def __len__(self) -> int:
         return len(self._fields)

@@ -1,0 +1,37 @@
+"""What runs on the rank, between the object store and the trainer: pixels become floats only here."""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from typing import Any
+
+from .._core import Batch, Error, Pipeline
+
+_SOURCE = "spread"
+
+
+class Then:
+    """A pipeline that batches pass on their way: pushed as they arrive, pulled as the trainer asks, so it works while the
+    trainer does. Arrays go in without a copy."""
+
+    def __init__(self, text: str) -> None:
+        self._pipeline = Pipeline(f"appsrc name={_SOURCE} ! {text}")
+        self._started = False
+
+    def push(self, fields: Mapping[str, Any]) -> None:
+        if not self._started:
+            self._started = True
+            self._pipeline.start()
+        self._pipeline.push(_SOURCE, fields)
+
+    def pull(self) -> Batch:
+        """What became of the oldest one that was pushed and not pulled yet."""
+        batch = self._pipeline.pull()
+        assert batch is not None, "it does not end before it is closed"
+        return batch
+
+    def close(self) -> None:
+        self._pipeline.stop()
+        if self._started:
+            with contextlib.suppress(Error):  # it has been raised by pull()
+                self._pipeline.wait()

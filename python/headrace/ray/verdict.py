@@ -1,0 +1,56 @@
+"""Who the trainer waits for: which node, which of its elements, or which link."""
+from __future__ import annotations
+
+from typing import Any
+
+# as the verdict of a pipeline: below it nobody waits
+_ENOUGH = 0.05
+_MB = 1e6
+
+
+def judge(stats: dict[str, Any]) -> dict[str, Any] | None:
+    """The verdict about the statistics of a rank; ``None`` before the second step.
+
+    :returns: ``kind``: ``trainer``, ``link`` or ``producers``; ``node`` and ``element``, where there is one; ``text``.
+    """
+    ratio = stats["wait_ratio"]
+    if ratio is None or stats["steps"] < 2:
+        return None
+    if ratio <= _ENOUGH:
+        return {"kind": "trainer", "node": None, "element": None,
+                "text": f"the trainer: it waited for {ratio:.1%} of its time"}
+    far = {ip: link for ip, link in stats["links"].items() if ip != stats["node"] and link["units"]}
+    pulled = sum(link["pulled_s"] for link in far.values())
+    # what was pulled while the trainer worked, it did not wait for
+    if far and pulled > 0.5 * (stats["prepare_s"] + (stats["cold_start_s"] or 0)):
+        return _judge_links(stats, far)
+    return _judge_producers(stats)
+
+
+def _rate(link: dict[str, Any]) -> float:
+    return float(link["bytes"] / max(link["pulled_s"], 1e-9))
+
+
+def _judge_links(stats: dict[str, Any], far: dict[str, Any]) -> dict[str, Any]:
+    slow = min(far, key=lambda ip: _rate(far[ip]))
+    help_ = ("more nodes share the load" if stats["placement"] == "aligned"
+             else 'placement="aligned" makes batches on the rank\'s own node')
+    return {"kind": "link", "node": slow, "element": None, "text": (
+        f"the link from node {slow} to {stats['node']}: {_rate(far[slow]) / _MB:.1f} MB/s, and the trainer waits for"
+        f" {stats['wait_ratio']:.0%} of its time; {help_}, and pixels as uint8 with patchify in then= are fewer bytes")}
+
+
+def _judge_producers(stats: dict[str, Any]) -> dict[str, Any]:
+    found = [producer for producer in stats["producers"] if producer.get("units")]
+    if not found:
+        return {"kind": "producers", "node": None, "element": None, "text": "producers: none of them has answered"}
+    slow = max(found, key=lambda producer: producer["made_s"] / producer["units"])
+    pipeline = slow["pipeline"] or {}
+    bottleneck = pipeline.get("bottleneck") or {}
+    element = bottleneck.get("element")
+    what = f"{element} ({bottleneck['kind']})" if element is not None else "no element stands out"
+    advice = (pipeline.get("advice") or {}).get("text")
+    return {"kind": "producers", "node": slow["ip"], "element": element, "text": (
+        f"producers: the trainer waits for {stats['wait_ratio']:.0%} of its time; {slow['made_s'] / slow['units']:.2f} s"
+        f" for a unit on node {slow['ip']}: {what}" + (f"; {advice}" if advice else "")
+        + "; more producers (producers=, num_cpus=) share the work")}

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Producers, nodes, the directory and ranks die in the middle: nothing is lost, nothing comes twice."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import cluster
+import dataset
+import headrace
+import ray
+import tap
+import trainer
+from ray.cluster_utils import Cluster
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+WORLD = 2
+N = 120
+SIZE = 2
+HERE = pathlib.Path(__file__).parent
+
+
+def wait_for(what, seconds=120):
+    until = time.monotonic() + seconds
+    while not (value := what()):
+        if time.monotonic() > until:
+            raise AssertionError(f"{what}: not within {seconds} s")
+        time.sleep(0.05)
+    return value
+
+
+def expected(text, world):
+    """What a Loader gives each rank."""
+    ranks = []
+    for rank in range(world):
+        with headrace.Loader(text, rank=rank, world=world, epochs=1, framework="numpy") as loader:
+            ranks.append([trainer.describe(step) for step in loader])
+    return ranks
+
+
+def strip(log):
+    return [{name: step[name] for name in ("epoch", "step", "sha", "ids")} for step in log]
+
+
+class Failures(unittest.TestCase):
+    """A head without processors, where the ranks are, and two nodes that make units."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.data = dataset.DataSet(n=N)
+        cls.text = cls.data.pipeline(size=SIZE, tail="prefetchqueue")
+        cls.wanted = expected(cls.text, WORLD)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.data.remove()
+        cluster.finish()
+
+    def setUp(self):
+        node = {"object_store_memory": cluster.STORE, "include_dashboard": False, "node_ip_address": cluster.IP,
+                "include_log_monitor": False, "dashboard_agent_listen_port": 0}
+        self.cluster = Cluster(initialize_head=True, head_node_args={**node, "num_cpus": 0})
+        self.nodes = [self.cluster.add_node(**{**node, "num_cpus": 2}) for _ in range(2)]
+        self.address = self.cluster.address
+        ray.init(address=self.address, log_to_driver=False, logging_level="WARNING", _node_ip_address=cluster.IP)
+        self.cluster.wait_for_nodes(120)
+        self.head = self.cluster.head_node.node_id
+
+    def tearDown(self):
+        ray.shutdown()
+        self.cluster.shutdown()
+
+    def start_ranks(self, **options):
+        options = {"placement": "spread", "producers": 4, "num_cpus": 1, "epochs": 1, "step_time": 0.05, **options}
+        ranks = [ray.remote(trainer.Trainer).options(
+            num_cpus=0, max_concurrency=2, scheduling_strategy=NodeAffinitySchedulingStrategy(self.head, soft=False)).remote(
+                self.text, rank=rank, world=WORLD, **options) for rank in range(WORLD)]
+        return ranks, [rank.train.remote() for rank in ranks]
+
+    def wait_for_steps(self, ranks, n):
+        wait_for(lambda: min(ray.get([rank.get_n.remote() for rank in ranks])) >= n)
+
+    def check(self, ranks, running):
+        logs = ray.get(running, timeout=240)
+        for log, wanted in zip(logs, self.wanted, strict=True):
+            self.assertEqual(strip(log), wanted)
+        ids = [name for log in logs for step in log for name in step["ids"]]
+        self.assertEqual(sorted(ids), sorted(f"r{i}" for i in range(N)))
+        stats = ray.get([rank.stats.remote() for rank in ranks])
+        for number, rank in enumerate(ranks):
+            print(f"# rank {number}: {stats[number]['units']}, longest wait behind the first"
+                  f" {max(ray.get(rank.get_gaps.remote())[1:]):.2f} s", flush=True)
+        return logs, stats
+
+    def producers(self):
+        return [ray.get_actor(actor["name"], actor["namespace"])
+                for actor in ray.util.list_named_actors(all_namespaces=True) if actor["name"].count("-") == 2]
+
+    def test_producer_killed(self):
+        """a producer's process is killed"""
+        ranks, running = self.start_ranks()
+        self.wait_for_steps(ranks, 8)
+        victim = ray.get(self.producers()[0].where.remote())
+        os.kill(victim["pid"], signal.SIGKILL)
+        _, stats = self.check(ranks, running)
+        self.assertGreater(sum(rank["units"].get("lost", 0) for rank in stats), 0)
+
+    def test_producer_stopped(self):
+        """a producer hangs: others are asked for what it was asked for"""
+        ranks, running = self.start_ranks()
+        self.wait_for_steps(ranks, 8)
+        victim = ray.get(self.producers()[0].where.remote())
+        os.kill(victim["pid"], signal.SIGSTOP)
+        try:
+            _, stats = self.check(ranks, running)
+        finally:
+            os.kill(victim["pid"], signal.SIGKILL)
+        self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
+
+    def test_node_killed(self):
+        """a node is gone, with its object store and all its producers"""
+        ranks, running = self.start_ranks()
+        self.wait_for_steps(ranks, 8)
+        self.cluster.remove_node(self.nodes[1], allow_graceful=False)
+        logs, _ = self.check(ranks, running)
+        self.assertEqual(len({step["node"] for log in logs for step in log[-4:]}), 1)
+
+    def test_directory_killed(self):
+        """the directory is killed"""
+        ranks, running = self.start_ranks()
+        self.wait_for_steps(ranks, 8)
+        name, = [actor["name"] for actor in ray.util.list_named_actors(all_namespaces=True)
+                 if actor["name"].count("-") == 1]
+        directory = ray.get_actor(name, "headrace")
+        pid = ray.get(directory.get_pid.remote())
+        os.kill(pid, signal.SIGKILL)
+        self.check(ranks, running)
+        wait_for(lambda: ray.get(ray.get_actor(name, "headrace").get_pid.remote()) != pid)
+
+    def start_processes(self, world, size, folder, step_time, **options):
+        text = self.data.pipeline(size=size, tail="prefetchqueue")
+        processes = []
+        for rank in range(world):
+            processes.append(subprocess.Popen(
+                [sys.executable, HERE / "trainer.py", self.address, text, folder / f"{world}-{rank}", str(step_time),
+                 json.dumps({"placement": "spread", "producers": 2, "epochs": 1, **options})],
+                env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(world)}))
+        return processes
+
+    @staticmethod
+    def read(folder, world, rank):
+        path = folder / f"{world}-{rank}"
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+        return [json.loads(line) for line in lines]
+
+    def test_rank_killed(self):
+        """ranks that are processes: one is killed, and all go on from a checkpoint, as many as before and half as many"""
+        folder = cluster.FOLDER
+        processes = self.start_processes(WORLD, SIZE, folder, 0.1)
+        wait_for(lambda: min(len(self.read(folder, WORLD, rank)) for rank in range(WORLD)) >= 6)
+        processes[1].kill()
+        for process in processes:
+            process.terminate()
+            process.wait(60)
+        logs = [self.read(folder, WORLD, rank) for rank in range(WORLD)]
+        at = min(map(len, logs))
+        for log, wanted in zip(logs, self.wanted, strict=True):
+            self.assertEqual(strip(log), wanted[:len(log)])
+        state = logs[0][at - 1]["state"]
+        for world, size in ((WORLD, SIZE), (1, SIZE * WORLD)):
+            rest = self.start_processes(world, size, folder, 0, state=state)
+            for process in rest:
+                self.assertEqual(process.wait(180), 0)
+            wanted = expected(self.data.pipeline(size=size, tail="prefetchqueue"), world)
+            for rank in range(world):
+                self.assertEqual(strip(self.read(folder, world, rank)), wanted[rank][at:])
+
+
+tap.main()

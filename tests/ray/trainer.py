@@ -1,0 +1,85 @@
+"""A rank as a process or an actor: it goes through a loader, and writes down what it got."""
+import hashlib
+import json
+import os
+import sys
+import time
+
+import cluster
+import numpy as np
+from headrace.ray import SpreadLoader
+
+
+def fingerprint(step):
+    """sha256 of names, dtypes, shapes and bytes of all arrays."""
+    sum_ = hashlib.sha256()
+    for name in sorted(step):
+        for array in cluster.arrays(step[name]):
+            sum_.update(f"{name} {array.dtype} {array.shape}".encode() + np.ascontiguousarray(array).tobytes())
+    return sum_.hexdigest()
+
+
+def describe(step):
+    """What is written down of a step."""
+    batch = step.batch
+    return {"epoch": batch.epoch, "step": batch.step, "sha": fingerprint(step),
+            "ids": [sample["id"] for sample in batch.samples if not sample["skipped"]]}
+
+
+class Trainer:
+    """Each step takes `step_time` seconds."""
+
+    def __init__(self, text, step_time=0.0, **options):
+        self.loader = SpreadLoader(text, framework="numpy", **options)
+        self.step_time = step_time
+        self.log, self.gaps = [], []
+
+    def train(self, n_steps=None):
+        begin = time.monotonic()
+        for step in self.loader if n_steps is None else (next(self.loader) for _ in range(n_steps)):
+            self.gaps.append(time.monotonic() - begin)
+            self.log.append({**describe(step), "node": step.batch.node})
+            del step
+            time.sleep(self.step_time)
+            begin = time.monotonic()
+        return self.log
+
+    def get_log(self):
+        return self.log
+
+    def get_n(self):
+        return len(self.log)
+
+    def get_gaps(self):
+        return self.gaps
+
+    def stats(self):
+        return self.loader.stats()
+
+    def close(self):
+        self.loader.close()
+
+
+def main():
+    """A rank as torchrun starts them: RANK and WORLD_SIZE, and a file that each step and the place behind it go to.
+
+    usage: trainer.py ADDRESS TEXT FILE STEP_TIME OPTIONS (JSON)
+    """
+    address, text, path, step_time, options = sys.argv[1:]
+    ranks = {"rank": int(os.environ["RANK"]), "world": int(os.environ["WORLD_SIZE"])}
+    cluster.ray.init(address=address, log_to_driver=False, logging_level="WARNING", _node_ip_address=cluster.IP)
+    options = json.loads(options)
+    state = options.pop("state", None)
+    with open(path, "w", encoding="utf-8") as file, SpreadLoader(text, framework="numpy", **ranks, **options) as loader:
+        if state is not None:
+            loader.load_state_dict(state)
+        while (step := next(loader, None)) is not None:
+            told = describe(step)
+            del step
+            time.sleep(float(step_time))
+            file.write(json.dumps({**told, "state": loader.state_dict()}) + "\n")
+            file.flush()
+
+
+if __name__ == "__main__":
+    main()
