@@ -114,6 +114,15 @@ ladder: ## the same
 	@$(COMPILE)
 	@pipelines/ladder
 
+.PHONY: demo-spread
+demo-spread: ## two ranks that train from producers on Ray, one of which is killed; on this machine, two minutes
+	@$(DEPS) build demo
+	@tools/venv demo/requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
+	@$(COMPILE)
+	@demo/dataset
+	@PYTHONPATH=$(CURDIR)/build/python build/venv-ray/bin/python3 demo/spread.py build/demo/s3/demo/train/
+
 .PHONY: example-train
 example-train: ## train a tiny vision-language model on the demo's data, kill it, go on, compare each batch and loss; torch, 3 GB
 	@$(DEPS) build demo

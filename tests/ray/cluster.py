@@ -6,14 +6,20 @@ import secrets
 import shutil
 import tempfile
 
-# Before ray is imported: a token of our own, so that another cluster on this machine is another one.
-FOLDER = pathlib.Path(tempfile.mkdtemp(prefix="hr-ray-"))  # short: sockets are in it
-(FOLDER / "token").write_text(secrets.token_hex(32))
-os.environ.update({
-    "RAY_TMPDIR": str(FOLDER), "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(FOLDER / "token"), "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_DEDUP_LOGS": "0", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
-    # what a busy machine needs longer for is no failure
-    "RAY_worker_register_timeout_seconds": "120", "RAY_raylet_start_wait_time_s": "120"})
+# Before ray is imported: a token of our own, so that another cluster on this machine is another one. Processes of
+# the cluster inherit all of it.
+if "HR_RAY_FOLDER" not in os.environ:
+    folder = tempfile.mkdtemp(prefix="hr-ray-")  # short: sockets are in it
+    pathlib.Path(folder, "token").write_text(secrets.token_hex(32), encoding="ascii")
+    os.environ.update({
+        "HR_RAY_FOLDER": folder, "RAY_TMPDIR": folder, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": folder + "/token",
+        "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0", "RAY_memory_monitor_refresh_ms": "0", "OMP_NUM_THREADS": "1",
+        # what nobody refers to is freed at once, not in batches, so that a test can see what somebody does refer to
+        "RAY_free_objects_period_milliseconds": "10", "RAY_free_objects_batch_size": "1",
+        # what a busy machine needs longer for is no failure
+        "RAY_worker_register_timeout_seconds": "120", "RAY_raylet_start_wait_time_s": "120"})
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+FOLDER = pathlib.Path(os.environ["HR_RAY_FOLDER"])
 
 import numpy as np  # noqa: E402
 import ray  # noqa: E402
@@ -24,15 +30,13 @@ IP = ray.util.get_node_ip_address()
 
 
 def start(**options):
-    """A node in this process's hands."""
+    """A node, in this process's hands."""
     ray.init(num_cpus=options.pop("num_cpus", 2), object_store_memory=STORE, include_dashboard=False,
              _node_ip_address=IP, log_to_driver=False, logging_level="WARNING", **options)
-    atexit.register(finish)
 
 
 def finish():
     ray.shutdown()
-    shutil.rmtree(FOLDER, ignore_errors=True)
 
 
 def same(mine, other):

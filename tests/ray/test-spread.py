@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """SpreadLoader on one node: what it delivers is what a Loader does."""
 import json
+import threading
 import time
 import unittest
 
@@ -9,7 +10,8 @@ import dataset
 import headrace
 import ray
 import tap
-from headrace.ray import SpreadLoader
+from headrace.ray import SpreadDataError, SpreadLoader
+from ray._private.internal_api import node_stats
 
 WORLD = 2
 EPOCHS = 2
@@ -61,6 +63,61 @@ class Spread(unittest.TestCase):
         while ray.util.list_named_actors(all_namespaces=True):
             self.assertLess(time.monotonic(), until, "producers are left behind")
             time.sleep(0.1)
+
+    def test_then(self):
+        """what runs on the rank makes of uint8 what a whole pipeline delivers"""
+        whole = self.data.pipeline(head="on-error=skip")
+        with SpreadLoader(self.text, framework="numpy", epochs=1, then="patchify ! appsink") as spread, \
+                headrace.Loader(whole, framework="numpy", epochs=1) as loader:
+            for mine, other in zip(spread, loader, strict=True):
+                self.assertEqual(set(mine), set(other))
+                for name in other:
+                    self.assertTrue(cluster.same(mine[name], other[name]), name)
+                self.assertEqual(mine.batch.samples, other.batch.samples)
+
+    def test_errors(self):
+        """a sample that is bad is an error of its class, which says node, unit, element and line; only its own unit fails"""
+        with self.spread(rank=0, world=WORLD, epochs=1, properties={"on-error": "fail"}) as spread:
+            n = 0
+            with self.assertRaises(SpreadDataError) as caught:
+                while True:
+                    next(spread)
+                    n += 1
+        with headrace.Loader(self.text, rank=0, world=WORLD, framework="numpy") as loader:
+            good = next(at for at, step in enumerate(loader) if any(sample["skipped"] for sample in step.batch.samples))
+        error = caught.exception
+        self.assertIsInstance(error, headrace.DataError)
+        self.assertEqual((n, error.unit.step, error.unit.rank), (good, good, 0))
+        self.assertEqual((error.element, error.node), ("imagefetch0", cluster.IP))
+        self.assertIn("a.jsonl:6", str(error))
+
+    def test_store(self):
+        """the object store never holds more than depth units of each rank, and one more"""
+        depth, peak, done = 3, 0, threading.Event()
+
+        def watch():
+            nonlocal peak
+            node = ray.nodes()[0]
+            while not done.wait(0.02):
+                stats = node_stats(node["NodeManagerAddress"], node["NodeManagerPort"], include_memory_info=False)
+                peak = max(peak, stats.store_stats.object_store_bytes_used)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        try:
+            n, largest = 0, 0
+            with self.spread(epochs=4, depth=depth) as spread:
+                for _ in range(4):
+                    for step in spread:
+                        n += 1
+                        largest = max(largest, sum(array.nbytes for name in step for array in cluster.arrays(step[name])))
+                self.assertLessEqual(spread.stats()["peak_units"], depth + 1)
+        finally:
+            done.set()
+            thread.join()
+        self.assertEqual(n, 4 * 6)
+        self.assertGreater(peak, 0)
+        self.assertLessEqual(peak, (depth + 1) * (largest + 64 * 1024))
 
 
 tap.main()

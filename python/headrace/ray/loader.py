@@ -8,7 +8,7 @@ from typing import Any, cast
 import ray
 
 from .._core import Pipeline
-from ..loader import Loader
+from ..loader import Loader, _read_text
 from .pipeline import SpreadPipeline
 from .spec import PLACEMENTS, Spec
 from .then import Then
@@ -33,7 +33,8 @@ class SpreadLoader(Loader):
     :param producers: how many, of all ranks together; ``None``: one a rank.
     :param num_cpus: that Ray sets aside for each, and that its pipeline computes on, unless the text says ``cpus``.
     :param at_once: how many units a producer works on at a time: one is fetched while another is decoded.
-    :param then: what runs on the rank behind the object store, ``"patchify dtype=bfloat16 ! appsink"``.
+    :param then: what runs on the rank behind the object store, ``"patchify dtype=bfloat16 ! appsink"``, or a file with
+        it. It gets whole batches.
     :param linger: seconds for which producers stay when no rank gives a sign of life: a run that is started again in
         that time finds them.
     :param job: runs of the same text and the same ``job`` share producers.
@@ -43,8 +44,8 @@ class SpreadLoader(Loader):
 
     def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
                  depth: int = 4, placement: str = "aligned", producers: int | None = None, num_cpus: float = 1,
-                 at_once: int = 2, then: str | None = None, linger: float = 60, job: str = "", address: str | None = None,
-                 seed: int | None = None, epochs: int | None = None, steps: int | None = None,
+                 at_once: int = 2, then: str | os.PathLike[str] | None = None, linger: float = 60, job: str = "",
+                 address: str | None = None, seed: int | None = None, epochs: int | None = None, steps: int | None = None,
                  variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
                  framework: str | None = None) -> None:
         if depth < 2:
@@ -82,7 +83,11 @@ class SpreadLoader(Loader):
                     linger=spread["linger"], job=spread["job"])
         # what a Loader calls is there, as of a pipeline in a process of its own
         return cast(Pipeline, SpreadPipeline(made, spec, rank=rank, epochs=epochs, steps=steps, depth=spread["depth"],
-                                             then=Then(spread["then"]) if spread["then"] else None))
+                                             then=self._make_then()))
+
+    def _make_then(self) -> Then | None:
+        then = self._spread["then"]
+        return Then(_read_text(then), self._variables) if then is not None else None
 
     def _start(self) -> None:
         if not self._started and not ray.is_initialized():

@@ -58,7 +58,11 @@ class SpreadPipeline:
         if self._stopped:
             return
         self._team = Team(self._spec, self._rank)
-        per_epoch = self._team.plan(self._checkpoint)
+        try:
+            per_epoch = self._team.plan(self._checkpoint)
+        except BaseException:  # KeyboardInterrupt, too
+            self._team.leave()
+            raise
         _, _, before = self._at
         ends = ([max(0, self._epochs * per_epoch)] if self._epochs else []) + ([self._steps] if self._steps else [])
         self._n_steps = min(ends) if per_epoch > 0 and ends else 0 if per_epoch == 0 else None

@@ -11,6 +11,7 @@ from typing import Any
 import ray
 
 from .. import _core
+from .._core import Pipeline
 from ..convert import FRAMEWORKS, convert
 from .errors import describe
 from .requests import Requests
@@ -38,6 +39,17 @@ def join_document(fixed: dict[str, Any], position: dict[str, Any]) -> str:
 
 # a group of threads of its own for calls that shall not stand behind units
 CONTROL = "control"
+
+
+def _count_steps(pipeline: Pipeline) -> int:
+    """They are known when there is a batch, or when the first one has failed, which is its unit's business."""
+    try:
+        pipeline.pull()
+    except _core.Error:
+        if pipeline.n_steps is None:
+            raise
+    assert pipeline.n_steps is not None, "lines are counted before the first batch"
+    return pipeline.n_steps
 
 
 class Producer:
@@ -84,9 +96,7 @@ class Producer:
             pipeline = self._spec.make_ordinary(epochs=1)
             pipeline.start()
             try:
-                if pipeline.n_steps is None:
-                    pipeline.pull()
-                n_steps = pipeline.n_steps
+                n_steps = pipeline.n_steps if pipeline.n_steps is not None else _count_steps(pipeline)
             finally:
                 pipeline.stop()
             if checkpoint is not None:

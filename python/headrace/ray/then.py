@@ -14,8 +14,9 @@ class Then:
     """A pipeline that batches pass on their way: pushed as they arrive, pulled as the trainer asks, so it works while the
     trainer does. Arrays go in without a copy."""
 
-    def __init__(self, text: str) -> None:
-        self._pipeline = Pipeline(f"appsrc name={_SOURCE} ! {text}")
+    def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
+        # behind the source, so that a text may begin with comments
+        self._pipeline = Pipeline(f"appsrc name={_SOURCE} !\n{text}", variables=variables)
         self._started = False
 
     def push(self, fields: Mapping[str, Any]) -> None:

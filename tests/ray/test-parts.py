@@ -1,0 +1,127 @@
+#!/usr/bin/env python3
+"""The parts of headrace.ray that decide something, without a cluster."""
+import pickle
+import unittest
+
+import headrace
+import tap
+from headrace.ray import SpreadDataError, SpreadLoader, errors
+from headrace.ray.lateness import Lateness
+from headrace.ray.producer import join_document, split_document
+from headrace.ray.suspects import Suspects
+from headrace.ray.unit import Unit
+from headrace.ray.verdict import judge
+
+TEXT = "filesrc location=nowhere/ ! jsonlparse ! batch size=2 ! appsink"
+UNIT = Unit(epoch=1, slice=7, world=2)
+
+
+def stats(**changed):
+    link = {"units": 10, "bytes": 10_000_000, "made_s": 1.0, "pulled_s": 0.1}
+    pipeline = {"bottleneck": {"element": "imagefetch0", "kind": "network-latency"}, "advice": {"text": "set concurrency=64"}}
+    return {"wait_ratio": 0.5, "steps": 20, "prepare_s": 10.0, "cold_start_s": 0.0, "node": "a", "placement": "spread",
+            "links": {"a": dict(link, pulled_s=0.0), "b": dict(link), "c": dict(link)},
+            "producers": [{"ip": "a", "units": 10, "made_s": 1.0, "pipeline": None},
+                          {"ip": "b", "units": 10, "made_s": 9.0, "pipeline": pipeline}], **changed}
+
+
+class Parts(unittest.TestCase):
+    def test_lateness(self):
+        """nobody is late before 1 s, nor before 3 times what 99 of 100 took; the first ones have time to start"""
+        late = Lateness()
+        self.assertGreater(late.limit, 30)
+        for _ in range(100):
+            late.add(0.1)
+        self.assertEqual(late.limit, 1.0)
+        for _ in range(10):
+            late.add(2.0)
+        self.assertEqual(late.limit, 6.0)
+        for _ in range(256):
+            late.add(0.5)
+        self.assertEqual(late.limit, 1.5)
+
+    def test_suspects(self):
+        """a node is suspected for some time, longer each time; the last one never"""
+        suspects = Suspects()
+        self.assertTrue(suspects.add("a", ["a", "b"], now=0))
+        self.assertFalse(suspects.add("a", ["a", "b"], now=1))
+        self.assertFalse(suspects.add("b", ["a", "b"], now=1))
+        self.assertEqual(suspects.at(5), {"a"})
+        self.assertEqual(suspects.at(11), set())
+        self.assertTrue(suspects.add("a", ["a", "b"], now=20))
+        self.assertEqual(suspects.at(39), {"a"})
+        self.assertFalse(Suspects().add("a", ["a"], now=0))
+
+    def test_units(self):
+        """a unit knows its step and its rank"""
+        self.assertEqual((UNIT.step, UNIT.rank, str(UNIT)), (3, 1, "epoch 1, step 3, rank 1"))
+
+    def test_errors(self):
+        """an error of a pipeline over there is one of its class here, and says node, unit and element"""
+        with self.assertRaises(headrace.ParseError) as caught:
+            headrace.Pipeline("nothing ! like ! this")
+        there = errors.make(pickle.loads(pickle.dumps(errors.describe(caught.exception))), "10.0.0.3", UNIT)
+        self.assertIsInstance(there, headrace.ParseError)
+        self.assertEqual((there.kind, there.node, there.unit), ("unknown-element", "10.0.0.3", UNIT))
+        told = {"class": "SpreadDataError", "kind": "bad-json", "text": 'jsonlparse "parse": a.jsonl:3: expected a comma'}
+        error = errors.make(told, "10.0.0.3", UNIT)
+        self.assertIsInstance(error, SpreadDataError)
+        self.assertIsInstance(error, headrace.DataError)
+        self.assertEqual(error.element, "parse")
+        self.assertEqual(str(error), f"epoch 1, step 3, rank 1, on node 10.0.0.3: {told['text']}")
+        self.assertEqual(errors.describe(ZeroDivisionError("x"))["text"], "ZeroDivisionError: x")
+
+    def test_documents(self):
+        """a checkpoint that was taken apart is whole again"""
+        text = ('{"checkpoint": 1, "epoch": 2, "step": 3, "steps": 9, "rank": null, "row": 0, "skipped": [], "elements": [],'
+                ' "data": [{"identity": "x", "lines": 7, "unit": 1, "byte": 2, "first": 3}]}')
+        fixed, position = split_document(text)
+        self.assertNotIn("step", fixed)
+        self.assertEqual(fixed["data"], [{"identity": "x", "lines": 7}])
+        self.assertEqual(position["data"], [{"unit": 1, "byte": 2, "first": 3}])
+        whole, again = split_document(join_document(fixed, position))
+        self.assertEqual((whole, again), (fixed, position))
+
+    def test_verdict(self):
+        """whom the trainer waits for: nobody, a link, or a node and its element"""
+        self.assertIsNone(judge(stats(wait_ratio=None)))
+        self.assertEqual(judge(stats(wait_ratio=0.04))["kind"], "trainer")
+        producers = judge(stats())
+        self.assertEqual((producers["kind"], producers["node"], producers["element"]), ("producers", "b", "imagefetch0"))
+        self.assertIn("set concurrency=64", producers["text"])
+        slow = stats()
+        slow["links"]["c"]["pulled_s"] = 8.0
+        link = judge(slow)
+        self.assertEqual((link["kind"], link["node"]), ("link", "c"))
+        self.assertIn("1.2 MB/s", link["text"])
+        # what stays on the node is no link
+        slow = stats()
+        slow["links"]["a"]["pulled_s"] = 8.0
+        self.assertEqual(judge(slow)["kind"], "producers")
+
+    def test_refused(self):
+        """what a spread loader cannot do is said before anything runs"""
+        for options, words in (({"depth": 1}, "depth=1: expected at least 2"), ({"placement": "near"}, "aligned, spread, pack"),
+                               ({"producers": -1}, "producers=-1"), ({"at_once": 0}, "at_once=0"),
+                               ({"rank": 0}, "rank and world belong together")):
+            with self.assertRaisesRegex(ValueError, words):
+                SpreadLoader(TEXT, **options)
+        with self.assertRaisesRegex(ValueError, "limit="):
+            SpreadLoader("limit=5 " + TEXT)
+        with self.assertRaisesRegex(ValueError, "appmap"):
+            SpreadLoader(TEXT.replace("! batch", "! appmap ! batch"))
+        with self.assertRaises(headrace.ParseError):
+            SpreadLoader(TEXT, then="patch ! appsink")
+        with self.assertRaises(headrace.ParseError):
+            SpreadLoader("files ! appsink")
+
+    def test_pickle(self):
+        """a loader that was not started can be given to another process"""
+        loader = SpreadLoader(TEXT, rank=1, world=2, depth=3, placement="spread", then="patchify ! appsink")
+        state = {"headrace": headrace.__version__, "checkpoint": None}
+        again = pickle.loads(pickle.dumps(loader))
+        self.assertEqual(again._spread, loader._spread)
+        self.assertEqual(again.state_dict(), state)
+
+
+tap.main()
