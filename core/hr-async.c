@@ -1,5 +1,6 @@
 /* hr-async.c */
 #include "hr-async.h"
+#include "hr-trace.h"
 #include "hr-watchdog.h"
 
 typedef enum {
@@ -17,6 +18,7 @@ struct _HrTicket {
   HrBuffer like;    /* its numbers */
   HrOrigin *origin;
   gpointer data;
+  gint64 submitted; /* traced: when that was */
   HrGateWaiter waiter;
   guint64 granted;   /* bytes granted and not given to memory yet */
   guint64 allocated; /* bytes given to memory */
@@ -27,6 +29,7 @@ struct _HrAsync {
   GQueue tickets;     /* HrTicket, in the order of the input */
   GPtrArray *waiting; /* those of them that wait for bytes */
   guint n_flying;
+  guint n_taken; /* traced: buffers, since the last slice of work */
 };
 
 HrAsync *
@@ -72,6 +75,15 @@ hr_async_free (HrAsync *async)
 
 /* ---- what the element calls ---- */
 
+/* @done: FALSE: the run ends before it */
+static void
+trace (const HrTicket *ticket, gboolean done)
+{
+  if (hr_trace_is_on ())
+    hr_trace_ticket (ticket->async->worker->run, ticket->submitted, hr_now (), ticket->like.sample,
+                     done);
+}
+
 /* @error: NULL: left out on purpose */
 static void
 become_hole (HrTicket *ticket, GError *error)
@@ -110,6 +122,7 @@ hr_ticket_done (HrTicket *ticket, HrBuffer *buffer, GError *error)
     hr_buffer_stand_for (buffer, &ticket->like);
   }
   give_back (ticket);
+  trace (ticket, TRUE);
   ticket->state = TICKET_DONE;
   async->n_flying--;
 }
@@ -210,10 +223,9 @@ hr_ticket_is_serial (const HrTicket *ticket)
 }
 
 void
-hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body,
-                          gsize bytes G_GNUC_UNUSED)
+hr_ticket_count_transfer (HrTicket *ticket, const HrTransfer *transfer)
 {
-  hr_out_count_transfer (ticket->async->worker->out, first_byte, body);
+  hr_run_count_transfer (ticket->async->worker->run, transfer, ticket->like.sample);
 }
 
 /* ---- the thread ---- */
@@ -225,6 +237,8 @@ submit (HrTicket *ticket)
   HrRun *run = async->worker->run;
 
   ticket->state = TICKET_FLYING;
+  if (hr_trace_is_on ())
+    ticket->submitted = hr_now ();
   async->n_flying++;
   run->def->submit (run->self, async->worker->state, g_steal_pointer (&ticket->buffer), ticket);
 }
@@ -336,6 +350,7 @@ take_in (HrAsync *async)
     if (in == NULL)
       break;
     hr_counter_add (&async->worker->items, 1);
+    async->n_taken++;
     admit (async, in);
     if (hr_wrong (HR_WRONG_ASYNC_WAITS))
       wait_for_bytes (async);
@@ -348,25 +363,31 @@ poll_once (HrAsync *async, gboolean blocked)
 {
   HrWorker *worker = async->worker;
   HrRun *run = worker->run;
-  gint64 begin = hr_now (), time;
+  HrWait wait = async->n_flying > 0       ? HR_WAIT_OUTSIDE
+                : async->waiting->len > 0 ? HR_WAIT_BUDGET
+                : blocked                 ? HR_WAIT_OUTPUT
+                                          : HR_WAIT_INPUT;
+  gint64 begin = hr_now (), end;
   GError *error = NULL;
 
-  hr_worker_begin_wait (worker,
-                        async->n_flying > 0       ? HR_WAIT_OUTSIDE
-                        : async->waiting->len > 0 ? HR_WAIT_BUDGET
-                        : blocked                 ? HR_WAIT_OUTPUT
-                                                  : HR_WAIT_INPUT,
+  hr_worker_begin_wait (worker, wait,
                         blocked ? run->element->outputs->pdata[0] : run->element->inputs->pdata[0]);
   if (!run->def->poll (run->self, worker->state, run->bell.fd, -1, &error))
     hr_pipeline_fail (run->pipeline, run->element, error);
   hr_worker_end_wait (worker);
   hr_worker_answer (worker);
-  time = hr_now () - begin;
-  if (async->n_flying > 0) /* in flight: that is its work */
-    hr_counter_add (&worker->working, time);
-  else
+  end = hr_now ();
+  if (run->pipeline->settings.serial) /* counted by who asked for it */
+    return;
+  if (async->n_flying > 0) { /* in flight: that is its work */
+    hr_counter_add (&worker->working, end - begin);
+    hr_trace_work (run, begin, end, -1, async->n_taken);
+    async->n_taken = 0;
+  } else {
     hr_counter_add (blocked || async->waiting->len > 0 ? &worker->blocked_out : &worker->blocked_in,
-                    time);
+                    end - begin);
+    hr_trace_wait (run, wait, begin, end);
+  }
 }
 
 static void
@@ -402,6 +423,12 @@ hr_async_loop (HrWorker *worker)
     if (ended && async->tickets.length == 0)
       break;
     poll_once (async, blocked);
+  }
+  for (GList *l = async->tickets.head; l != NULL; l = l->next) {
+    const HrTicket *ticket = l->data;
+
+    if (ticket->state == TICKET_FLYING || ticket->state == TICKET_GROWING)
+      trace (ticket, FALSE);
   }
   cancel_waits (async);
 }

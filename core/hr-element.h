@@ -381,6 +381,29 @@ struct _HrElementDef {
     .abi_size = sizeof (HrElementDef), .name = #id, .self_size = sizeof (T), __VA_ARGS__           \
   };
 
+/**
+ * HrTransfer: (skip)
+ * @name: what was asked for: "s3://bucket/key"
+ * @begun: when it was first sent, on the monotonic clock, in nanoseconds, like all times here
+ * @first_byte: how long its last try waited for the first byte of the answer …
+ * @body: … and from there to its end
+ * @tries: how often it was sent, one after the other
+ * @hedged: and once more beside that, because an answer was late
+ * @failed: none of them was answered well
+ *
+ * Something that an element has asked the outside for.
+ */
+typedef struct {
+  const char *name;
+  gint64 begun;
+  gint64 first_byte;
+  gint64 body;
+  gsize bytes;
+  guint tries;
+  gboolean hedged;
+  gboolean failed;
+} HrTransfer;
+
 /* ---- services, for the thread that is inside create, process, finish, each, consume ---- */
 
 /* gives @buffer to the next element; it is collected and handed on when the function returns, or
@@ -539,13 +562,12 @@ void hr_out_count_copy (HrOut *out, gsize bytes);
 
 /**
  * hr_out_count_transfer:
- * @first_byte: nanoseconds until the first byte of the answer came
- * @body: nanoseconds from there to its last byte
+ * @transfer: that is over
  *
- * Says that a request has ended, so that the verdict can tell a network that is late from one that
- * is full. For elements with one worker.
+ * Says how long a transfer took, so that the verdict can tell a network that is late from one that
+ * is full, and the trace shows it. For elements with one worker.
  */
-void hr_out_count_transfer (HrOut *out, gint64 first_byte, gint64 body);
+void hr_out_count_transfer (HrOut *out, const HrTransfer *transfer);
 
 /**
  * hr_out_is_serial:
@@ -661,12 +683,10 @@ gboolean hr_ticket_is_serial (const HrTicket *ticket);
 
 /**
  * hr_ticket_count_transfer:
- * @first_byte: nanoseconds that it waited for its first byte
- * @body: nanoseconds for the rest
- * @bytes: that have come
+ * @transfer: that is over
  *
- * Says how long a transfer of this ticket took, for the verdict.
+ * Says how long a transfer of this ticket took, for the verdict and the trace.
  */
-void hr_ticket_count_transfer (HrTicket *ticket, gint64 first_byte, gint64 body, gsize bytes);
+void hr_ticket_count_transfer (HrTicket *ticket, const HrTransfer *transfer);
 
 G_END_DECLS

@@ -12,8 +12,8 @@ typedef struct {
   guint depth;
 } Writer;
 
-static void
-write_string (GString *text, const char *string)
+void
+hr_json_append_string (GString *text, const char *string)
 {
   g_autofree char *valid = NULL;
   const char *p;
@@ -82,7 +82,7 @@ write_value (GString *text, JsonNode *node)
   GType type = json_node_get_value_type (node);
 
   if (type == G_TYPE_STRING)
-    write_string (text, json_node_get_string (node));
+    hr_json_append_string (text, json_node_get_string (node));
   else if (type == G_TYPE_BOOLEAN)
     g_string_append (text, json_node_get_boolean (node) ? "true" : "false");
   else if (type == G_TYPE_DOUBLE)
@@ -134,7 +134,7 @@ write_node (Writer *writer, JsonNode *node)
       if (n++ > 0)
         g_string_append_c (text, ',');
       new_line (writer);
-      write_string (text, name);
+      hr_json_append_string (text, name);
       g_string_append (text, writer->pretty ? ": " : ":");
       write_node (writer, member);
     }

@@ -5,6 +5,12 @@
 G_BEGIN_DECLS
 
 char *hr_json_write (JsonNode *node, gboolean pretty);
+/**
+ * hr_json_append_string: (skip)
+ *
+ * @string in quotes; what is not UTF-8 in it is replaced.
+ */
+void hr_json_append_string (GString *text, const char *string);
 
 /**
  * hr_json_add_string:

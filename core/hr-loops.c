@@ -3,6 +3,7 @@
 #include "hr-choice.h"
 #include "hr-headspace.h"
 #include "hr-tell.h"
+#include "hr-trace.h"
 #include <poll.h>
 #include <string.h>
 
@@ -61,11 +62,11 @@ count_items (HrWorker *worker, HrBuffer **items, guint n)
 
 /* time inside functions, without what they waited for */
 static void
-count_work (HrWorker *worker, gint64 time)
+count_work (HrWorker *worker, gint64 begin, gint64 end)
 {
   HrOut *out = worker->out;
 
-  hr_counter_add (&worker->working, time - out->waited - out->waited_cpu);
+  hr_counter_add (&worker->working, end - begin - out->waited - out->waited_cpu);
   hr_counter_add (&worker->blocked_out, out->waited);
   hr_counter_add (&worker->blocked_cpu, out->waited_cpu);
   out->waited = out->waited_cpu = 0;
@@ -103,14 +104,19 @@ begin_split (HrWorker *worker, HrLink *link, HrBuffer *in, gint64 ticket)
   work_on_member (worker, link, hr_link_offer_split (link, split));
 }
 
-static void
-work_off (HrWorker *worker, HrBuffer **items, guint n, Hand *hand)
+/* from @begin on; returns the end */
+static gint64
+work_off (HrWorker *worker, HrBuffer **items, guint n, Hand *hand, gint64 begin)
 {
   HrOut *out = worker->out;
+  gboolean traced = hr_trace_is_on ();
+  gint64 end = 0;
 
   out->flush = flush_hand;
   out->flush_data = hand;
   for (guint i = 0; i < n; i++) {
+    gint64 sample = traced ? items[i]->sample : -1;
+
     if (hr_run_is_closed (worker->run)) {
       hr_buffer_unref (items[i]);
     } else {
@@ -120,8 +126,14 @@ work_off (HrWorker *worker, HrBuffer **items, guint n, Hand *hand)
     }
     hand->done++;
     hand->n_out = out->n_buffers;
+    if (traced) {
+      end = hr_now ();
+      hr_trace_work (worker->run, begin, end, sample, 1);
+      begin = end;
+    }
   }
   out->flush = NULL;
+  return traced ? end : hr_now ();
 }
 
 static guint
@@ -151,7 +163,7 @@ transform_loop (HrWorker *worker)
   HrMember member;
   Hand hand;
   guint max = 1, n;
-  gint64 ticket, begin, end, mark = hr_now ();
+  gint64 ticket, begin, end, sample, mark = hr_now ();
   gboolean alone; /* asked once: it may change at any time */
 
   while (alone = hr_run_get_n_workers (run) == 1,
@@ -159,22 +171,25 @@ transform_loop (HrWorker *worker)
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     if (n == HR_POP_MEMBER) {
+      sample = member.split->sample->sample;
       work_on_member (worker, link, member);
       mark = hr_now ();
-      count_work (worker, mark - begin);
+      count_work (worker, begin, mark);
+      hr_trace_member (run, begin, mark, sample, member.index);
       continue;
     }
     count_items (worker, items, n);
     if (run->def->each != NULL && !alone && !(items[0]->flags & HR_BUFFER_HOLE)) {
+      sample = items[0]->sample;
       begin_split (worker, link, items[0], ticket);
       mark = hr_now ();
-      count_work (worker, mark - begin);
+      count_work (worker, begin, mark);
+      hr_trace_work (run, begin, mark, sample, 1);
       continue;
     }
     hand = (Hand){ .link = link, .ticket = ticket };
-    work_off (worker, items, n, &hand);
-    end = hr_now ();
-    count_work (worker, end - begin);
+    end = work_off (worker, items, n, &hand, begin);
+    count_work (worker, begin, end);
     out->flush_data = &hand;
     flush_hand (out);
     if (hr_wrong (HR_WRONG_PERMIT_IN_PUSH))
@@ -208,9 +223,12 @@ source_loop (HrWorker *worker)
 
   out->flush = flush_source;
   while (flow == HR_FLOW_MORE && !hr_run_is_closed (worker->run)) {
+    guint64 items = worker->items;
+
     flow = hr_work_create (worker);
     end = hr_now ();
-    count_work (worker, end - begin);
+    count_work (worker, begin, end);
+    hr_trace_work (worker->run, begin, end, -1, (guint)(worker->items - items) + out->n_buffers);
     flush_source (out);
     begin = hr_now ();
     hr_counter_add (&worker->blocked_out, begin - end);
@@ -252,6 +270,16 @@ replay (HrWorker *worker)
   return within;
 }
 
+/* returns its end */
+static gint64
+trace_step (const HrRun *run, gint64 begin, gint64 step)
+{
+  gint64 end = hr_now ();
+
+  hr_trace_step (run, begin, end, run->pipeline->first_step + step);
+  return end;
+}
+
 static void
 sink_loop (HrWorker *worker)
 {
@@ -271,19 +299,28 @@ sink_loop (HrWorker *worker)
     hr_counter_add (&worker->blocked_in, begin - mark);
     count_items (worker, items, n);
     hr_sink_take (run, items, n, begin);
+    mark = begin;
     for (guint i = 0; i < n; i++) {
+      gint64 step = run->step - n + i;
+
+      hr_trace_taken (run, items[i], mark);
       /* what is left when the run is stopped, or could not be taken, is not done: who goes on from
        * a checkpoint begins with it */
       within = within && !hr_run_is_closed (run);
       if (within)
-        within = take_one (worker, items[i], run->step - n + i);
+        within = take_one (worker, items[i], step);
       else
         hr_buffer_unref (items[i]);
+      if (hr_trace_is_on () && i + 1 < n)
+        mark = trace_step (run, mark, step);
     }
     hr_sink_deliver (run, run->step - 1, 0);
     hr_link_settle (link, n);
-    mark = hr_now ();
-    count_work (worker, mark - begin);
+    if (hr_trace_is_on ())
+      mark = trace_step (run, mark, run->step - 1);
+    else
+      mark = hr_now ();
+    count_work (worker, begin, mark);
     if (!within)
       break;
     hr_sink_done (run, mark);
@@ -356,7 +393,8 @@ route_loop (HrWorker *worker)
         hr_buffer_unref (items[i]);
     }
     end = hr_now ();
-    count_work (worker, end - begin);
+    count_work (worker, begin, end);
+    hr_trace_work (run, begin, end, n == 1 ? items[0]->sample : -1, n);
     push_to_branches (worker, items, wanted, n);
     hr_link_settle (link, n);
     mark = hr_now ();
@@ -402,7 +440,8 @@ join_zip (HrWorker *worker)
     count_items (worker, in, n);
     merged = hr_join_merge (worker, in, n);
     end = hr_now ();
-    count_work (worker, end - begin);
+    count_work (worker, begin, end);
+    hr_trace_work (run, begin, end, -1, n);
     if (merged == NULL || !hr_link_push (output (worker, 0), &merged, 1))
       return;
     mark = hr_now ();
@@ -417,6 +456,7 @@ pass_on (HrWorker *worker, HrBuffer *buffer)
   gboolean wanted;
 
   count_items (worker, &buffer, 1);
+  hr_trace_work (worker->run, begin, begin, -1, 1);
   wanted = hr_link_push (output (worker, 0), &buffer, 1);
   hr_counter_add (&worker->blocked_out, hr_now () - begin);
   return wanted;
@@ -484,7 +524,7 @@ choose_loop (HrWorker *worker)
   HrRun *run = worker->run;
   HrOut *out = worker->out;
   gint64 begin, end;
-  guint pad;
+  guint pad, n_accepted = 0; /* since the last choice */
 
   if (hr_mix_run_wait (run->mix, &run->closed, &run->pipeline->stopping) == NULL)
     return;
@@ -496,7 +536,8 @@ choose_loop (HrWorker *worker)
     begin = hr_now ();
     flow = hr_work_choose (worker, &pad);
     end = hr_now ();
-    count_work (worker, end - begin);
+    count_work (worker, begin, end);
+    hr_trace_work (run, begin, end, -1, n_accepted);
     flush_all (out); /* before we wait */
     begin = hr_now ();
     hr_counter_add (&worker->blocked_out, begin - end);
@@ -506,6 +547,7 @@ choose_loop (HrWorker *worker)
       continue;
     in = pop_one (worker, input (worker, pad));
     hr_counter_add (&worker->blocked_in, hr_now () - begin);
+    n_accepted = in != NULL;
     if (in != NULL)
       count_items (worker, &in, 1);
     run->def->accept (run->self, worker->state, pad, in);

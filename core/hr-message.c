@@ -1,5 +1,5 @@
 /* hr-message.c: what a pipeline tells its owner, pulled */
-#include "hr-pipeline-private.h"
+#include "hr-trace.h"
 #include "hr-secrets.h"
 
 /* a run that skips millions must not keep millions of messages; the counters have them all */
@@ -42,6 +42,7 @@ add (HrPipeline *pipeline, HrMessage *message)
 {
   GList *last = pipeline->messages.tail;
 
+  hr_trace_message (pipeline, message);
   if (last != NULL && ((const HrMessage *)last->data)->type == HR_MESSAGE_DONE)
     g_queue_insert_before (&pipeline->messages, last, message);
   else

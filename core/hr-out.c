@@ -304,13 +304,9 @@ hr_out_sleep (HrOut *out, gint64 nanoseconds)
 }
 
 void
-hr_out_count_transfer (HrOut *out, gint64 first_byte, gint64 body)
+hr_out_count_transfer (HrOut *out, const HrTransfer *transfer)
 {
-  HrRun *run = out->worker->run;
-
-  hr_counter_add (&run->first_byte_time, first_byte);
-  hr_counter_add (&run->body_time, body);
-  hr_counter_add (&run->n_transfers, 1);
+  hr_run_count_transfer (out->worker->run, transfer, -1);
 }
 
 void

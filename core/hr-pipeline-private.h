@@ -24,6 +24,7 @@ typedef struct {
   gint on_error;  /* HrOnError */
   char *max_errors;
   char *dead_letter;    /* file; NULL: none */
+  char *trace;          /* the same */
   gint64 stall_timeout; /* nanoseconds; 0: never */
   gint on_stall;        /* HrOnStall */
   guint64 limit;        /* samples; 0: all */
@@ -51,6 +52,9 @@ typedef enum {
   HR_WAIT_OUTSIDE /* a network, a trainer, a clock */
 } HrWait;
 
+typedef struct _HrTrace HrTrace; /* hr-trace.h */
+typedef struct _HrTraceTrack HrTraceTrack;
+
 /* One thread's part of an element, and what it counts. The counters have one writer. */
 typedef struct _HrWorker HrWorker;
 struct _HrWorker {
@@ -62,6 +66,8 @@ struct _HrWorker {
   gint wait;                                            /* HrWait */
   gpointer wait_for;                                    /* HrLink */
   guint64 wait_count;                                   /* how often it has begun to wait */
+  gint64 waits_since;                                   /* traced: when it last did */
+  HrTraceTrack *track;                                  /* NULL: nothing is traced */
   gint64 blocked_in, working, blocked_out, blocked_cpu; /* nanoseconds */
   gint64 slept;                                         /* of working, by hr_out_sleep() */
   clockid_t clock; /* its thread's processor time, while it lives; 0: none. Atomic */
@@ -162,7 +168,8 @@ struct _HrRun {
   HrForeign *foreign_taken; /* of what has come from another run, like taken … */
   HrForeign *foreign_done;  /* … and done: with the lock */
   GChecksum *checksum;
-  HrTally *tally; /* of the samples it has got; NULL: none */
+  HrTraceTrack *pull_track; /* of the thread that pulls; NULL: nothing is traced */
+  HrTally *tally;           /* of the samples it has got; NULL: none */
 
   /* asynchronous elements: sums of nanoseconds, for the verdict */
   gint64 first_byte_time, body_time;
@@ -216,6 +223,7 @@ struct _HrPipeline {
   struct _HrSerial *serial_run;
   gint64 serial_nested; /* serial mode: time of elements upstream, inside the one that demands */
   struct _HrMonitor *monitor;
+  HrTrace *trace;       /* NULL: none */
   HrRequests *requests; /* from the beginning */
   JsonNode *resume;     /* the checkpoint it goes on from; NULL: none */
   gboolean resume_force;
@@ -254,6 +262,9 @@ int hr_run_get_closed_fd (HrRun *run);
 gint64 hr_run_get_next (const HrRun *run);
 /* the thread leaves; the last one ends the outputs */
 void hr_run_leave (HrRun *run);
+
+/* for the verdict and the trace. @sample: that it is for, or -1. In the only worker's thread */
+void hr_run_count_transfer (HrRun *run, const HrTransfer *transfer, gint64 sample);
 
 /* marks what the calling worker waits for; both are cheap */
 void hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what);

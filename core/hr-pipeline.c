@@ -2,6 +2,7 @@
 #include "hr-auto.h"
 #include "hr-headspace.h"
 #include "hr-recent.h"
+#include "hr-trace.h"
 #include "hr-value.h"
 
 /* of HrScan, in its order */
@@ -43,6 +44,9 @@ const HrProp hr_pipeline_props[] = {
   HR_PROP_STRING (HrSettings, dead_letter, NULL,
                   "File that gets a line of JSON for each sample that is skipped for an error, "
                   "behind what it has"),
+  HR_PROP_STRING (HrSettings, trace, NULL,
+                  "File that is made anew, with what each thread did when: for Perfetto, or "
+                  "chrome://tracing"),
   HR_PROP_DURATION (HrSettings, stall_timeout, 0, 3600 * 24 * HR_SECOND, 120 * HR_SECOND,
                     "When nothing has moved for so long, it is said who waits for what; 0: never"),
   HR_PROP_ENUM (
@@ -138,6 +142,7 @@ finalize (GObject *object)
     element->pipeline = NULL;
   }
   g_clear_pointer (&pipeline->serial_run, hr_serial_free);
+  g_clear_pointer (&pipeline->trace, hr_trace_free);
   g_ptr_array_unref (pipeline->links);
   g_ptr_array_unref (pipeline->elements);
   g_queue_clear_full (&pipeline->messages, (GDestroyNotify)hr_message_unref);

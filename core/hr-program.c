@@ -1,6 +1,7 @@
 /* hr-program.c: what the program that holds a pipeline gives it, takes from it and asks it for */
 #include "hr-headspace.h"
 #include "hr-tell.h"
+#include "hr-trace.h"
 
 /* nanoseconds */
 #define STOP_CHECK_TIME (20 * G_GINT64_CONSTANT (1000000))
@@ -86,11 +87,14 @@ pull (HrPipeline *pipeline, gint64 timeout, gboolean *timed_out, GError **error)
   }
   run = pipeline->pull_sink->run;
   if (!pipeline->wound_up) {
+    HrTraceTrack *outside = hr_trace_enter (run->pull_track);
+
     if (run->step > 0 && !run->asking)
       trainer_is_back (run);
     buffer = pipeline->serial_run != NULL ? hr_serial_pull (pipeline->serial_run)
                                           : pull_next (run, timeout < 0 ? 0 : hr_now () + timeout);
     *timed_out = run->asking;
+    hr_trace_enter (outside);
   }
   if (buffer == NULL && !*timed_out) {
     if (!pipeline->wound_up) {

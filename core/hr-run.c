@@ -6,6 +6,7 @@
 #include "hr-pool.h"
 #include "hr-secrets.h"
 #include "hr-tell.h"
+#include "hr-trace.h"
 #include <stdio.h>
 #include <unistd.h>
 
@@ -154,6 +155,8 @@ hr_worker_new (HrRun *run, GError **error)
   }
   if (run->def->submit != NULL)
     worker->async = hr_async_new (worker);
+  if (!run->pipeline->settings.serial) /* there, one thread does all */
+    worker->track = hr_trace_add_track (run->pipeline, run, worker->index);
   hr_mutex_lock (&run->lock);
   run->workers[run->n_workers++] = worker;
   hr_mutex_unlock (&run->lock);
@@ -244,6 +247,15 @@ hr_run_get_next (const HrRun *run)
   return run->numbers != NULL ? __atomic_load_n (&run->numbers->next_number, __ATOMIC_RELAXED) : 0;
 }
 
+void
+hr_run_count_transfer (HrRun *run, const HrTransfer *transfer, gint64 sample)
+{
+  hr_counter_add (&run->first_byte_time, transfer->first_byte);
+  hr_counter_add (&run->body_time, transfer->body);
+  hr_counter_add (&run->n_transfers, 1);
+  hr_trace_transfer (run, transfer, sample);
+}
+
 /* ---- waits ---- */
 
 void
@@ -251,6 +263,8 @@ hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what)
 {
   if (worker == NULL) /* the owner's thread, in push or pull */
     return;
+  if (hr_trace_is_on ())
+    worker->waits_since = hr_now ();
   hr_counter_add (&worker->wait_count, 1);
   __atomic_store_n (&worker->wait_for, what, __ATOMIC_RELAXED);
   __atomic_store_n (&worker->wait, wait, __ATOMIC_RELEASE);
@@ -259,8 +273,12 @@ hr_worker_begin_wait (HrWorker *worker, HrWait wait, gpointer what)
 void
 hr_worker_end_wait (HrWorker *worker)
 {
-  if (worker != NULL)
-    __atomic_store_n (&worker->wait, HR_WAIT_NONE, __ATOMIC_RELEASE);
+  if (worker == NULL)
+    return;
+  /* what an asynchronous one does meanwhile is told by itself */
+  if (hr_trace_is_on () && worker->async == NULL)
+    hr_trace_wait (worker->run, (HrWait)worker->wait, worker->waits_since, hr_now ());
+  __atomic_store_n (&worker->wait, HR_WAIT_NONE, __ATOMIC_RELEASE);
 }
 
 int
@@ -367,11 +385,13 @@ thread_main (void *data)
   snprintf (name, sizeof name, "%s", run->element->common.name);
   pthread_setname_np (pthread_self (), name);
   hr_worker_self = worker;
+  hr_trace_enter (worker->track);
   start_clock (worker);
   hr_log (run->element->common.name, HR_LOG_DEBUG, -1, "worker %u begins", worker->index);
   hr_loop_for (run->def) (worker);
   stop_clock (worker);
   hr_worker_self = NULL;
+  hr_trace_enter (NULL);
   hr_log (run->element->common.name, HR_LOG_DEBUG, -1,
           "worker %u leaves after %" G_GUINT64_FORMAT " buffers", worker->index, worker->items);
   hr_run_leave (run);

@@ -3,6 +3,7 @@
 #include "hr-async.h"
 #include "hr-each.h"
 #include "hr-tell.h"
+#include "hr-trace.h"
 
 struct _HrSerial {
   HrPipeline *pipeline;
@@ -10,6 +11,7 @@ struct _HrSerial {
   HrMutex lock; /* the program may pull from one sink while the others have this thread */
   pthread_t thread;
   gboolean has_thread;
+  HrTraceTrack *track; /* the thread's; NULL: nothing is traced */
 };
 
 static void demand (HrLink *link);
@@ -246,13 +248,15 @@ demand (HrLink *link)
   HrElement *element = link->from;
   const HrElementDef *def = element->def;
   HrWorker *worker;
-  gint64 begin, nested;
+  gint64 begin, nested, end;
+  guint64 items;
 
   if (def->pushable) {
     wait_for_program (link);
     return;
   }
   worker = worker_of (element);
+  items = worker->items;
   begin = hr_now ();
   nested = element->pipeline->serial_nested;
   element->pipeline->serial_nested = 0;
@@ -269,10 +273,14 @@ demand (HrLink *link)
   else
     transform (element);
   /* what elements upstream took inside is theirs */
-  begin = hr_now () - begin;
-  hr_counter_add (&worker->working, begin - element->pipeline->serial_nested);
+  end = hr_now ();
+  hr_counter_add (&worker->working, end - begin - element->pipeline->serial_nested);
   hr_counter_add (&worker->blocked_in, element->pipeline->serial_nested);
-  element->pipeline->serial_nested = nested + begin;
+  element->pipeline->serial_nested = nested + end - begin;
+  if (worker->items != items || def->create != NULL || def->choose != NULL)
+    hr_trace_work (element->run, begin, end,
+                   def->process != NULL || def->each != NULL ? worker->out->sample : -1,
+                   (guint)(worker->items - items));
 }
 
 /* the next buffer of a sink, or NULL at its end */
@@ -347,6 +355,7 @@ thread_main (void *data)
   GPtrArray *sinks = serial->sinks;
 
   pthread_setname_np (pthread_self (), "serial");
+  hr_trace_enter (serial->track);
   while (sinks->len > 0)
     for (guint i = 0; i < sinks->len;) {
       if (consume_one (sinks->pdata[i]))
@@ -354,6 +363,7 @@ thread_main (void *data)
       else
         g_ptr_array_remove_index (sinks, i);
     }
+  hr_trace_enter (NULL);
   hr_pipeline_thread_left (serial->pipeline);
   return NULL;
 }
@@ -378,6 +388,7 @@ hr_serial_start (HrPipeline *pipeline, GError **error)
   }
   if (serial->sinks->len == 0) /* the program pulls: in its own thread */
     return TRUE;
+  serial->track = hr_trace_add_track (pipeline, NULL, 0);
   hr_mutex_lock (&pipeline->lock);
   pipeline->n_running++;
   hr_mutex_unlock (&pipeline->lock);

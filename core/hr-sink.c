@@ -1,6 +1,7 @@
 /* hr-sink.c: the end of the line: asks for a step, takes it, and measures how long that took */
 #include "hr-checkpoint.h"
 #include "hr-foreign.h"
+#include "hr-trace.h"
 #include "hr-verdict.h"
 
 void
@@ -98,6 +99,17 @@ keep_lost_batches (HrBuffer **buffers, guint n)
     }
 }
 
+/* the sink's own thread tells itself what it waits for, and does */
+static void
+trace_take (const HrRun *run, HrBuffer **buffers, guint n, gint64 now)
+{
+  if (!hr_trace_is_on () || hr_worker_self != NULL)
+    return;
+  hr_trace_wait (run, HR_WAIT_INPUT, run->asked_at, now);
+  for (guint i = 0; i < n; i++)
+    hr_trace_taken (run, buffers[i], run->got_at);
+}
+
 void
 hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
 {
@@ -124,6 +136,7 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
       hr_digest_update (run->checksum, buffers[i]);
   }
   __atomic_store_n (&run->got_at, run->checksum != NULL ? hr_now () : now, __ATOMIC_RELAXED);
+  trace_take (run, buffers, n, now);
 }
 
 void
@@ -142,8 +155,11 @@ hr_sink_done (HrRun *run, gint64 now)
     hr_mutex_unlock (&run->lock);
     hr_checkpoint_note (run->pipeline);
   }
-  if (run->got_at > 0)
+  if (run->got_at > 0) {
     hr_counter_add (&run->train_time, now - run->got_at);
+    if (hr_worker_self == NULL)
+      hr_trace_step (run, run->got_at, now, run->pipeline->first_step + run->step - 1);
+  }
   __atomic_store_n (&run->got_at, 0, __ATOMIC_RELAXED);
 }
 

@@ -6,6 +6,7 @@
 #include "hr-pipeline-private.h"
 #include "hr-tell.h"
 #include "hr-topology.h"
+#include "hr-trace.h"
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -157,6 +158,7 @@ wind_up (HrPipeline *pipeline)
   join_threads (pipeline);
   hr_pipeline_end_pulling (pipeline);
   close_letters (pipeline);
+  hr_trace_end (pipeline);
   hr_mutex_lock (&pipeline->live); /* no live change after this */
   hr_mutex_lock (&pipeline->lock);
   pipeline->state = HR_STATE_DONE;
@@ -186,7 +188,7 @@ start_elements (HrPipeline *pipeline, GError **error)
     return FALSE;
   hr_handout_add (pipeline);
   if (!hr_topology_apply (pipeline, error) || !hr_headspace_start (pipeline, error)
-      || !hr_tell_start (pipeline, error))
+      || !hr_tell_start (pipeline, error) || !hr_trace_start (pipeline, error))
     return FALSE;
   pipeline->automatic = hr_auto_new (pipeline);
   order = pipeline->order;

@@ -3,7 +3,7 @@
 #include "hr-auto.h"
 #include "hr-json.h"
 #include "hr-packer.h"
-#include "hr-pipeline-private.h"
+#include "hr-trace.h"
 #include "hr-verdict.h"
 #include <math.h>
 #include <string.h>
@@ -364,6 +364,7 @@ make_stats (HrPipeline *pipeline)
   hr_headspace_add_stats (pipeline, builder);
   hr_auto_add_stats (pipeline->automatic, builder);
   add_scans (builder, pipeline);
+  hr_trace_add_stats (pipeline, builder);
   json_builder_set_member_name (builder, "elements");
   json_builder_begin_array (builder);
   for (guint i = 0; i < hr_pipeline_get_n_elements (pipeline); i++)

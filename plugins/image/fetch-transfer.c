@@ -128,12 +128,12 @@ static void
 request_done (HrHttpRequest *request, GError *error)
 {
   HrFetchItem *item = request->user_data;
+  const HrTransfer transfer = hr_http_request_get_transfer (request, error != NULL);
 
   item->request = NULL;
   __atomic_fetch_add (&item->job->state->shared->fetched_bytes, request->received,
                       __ATOMIC_RELAXED);
-  hr_ticket_count_transfer (item->job->ticket, request->first_byte_time, request->body_time,
-                            request->received);
+  hr_ticket_count_transfer (item->job->ticket, &transfer);
   if (tells_nothing (item, request, error)) {
     g_clear_error (&error);
     item->part = 0;

@@ -60,6 +60,7 @@ send_second (Transfer *transfer)
     return;
   transfer->entered = TRUE;
   transfer->second = hr_http_try_new (transfer, &error);
+  transfer->request->hedged = transfer->second != NULL;
   if (transfer->second)
     http->counts.hedged++;
   else

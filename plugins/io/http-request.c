@@ -1,5 +1,6 @@
 /* http-request.c: what is asked for */
 #include "http.h"
+#include "hr-sync.h"
 
 HrHttpRequest *
 hr_http_request_new (const char *name, const char *url)
@@ -43,4 +44,17 @@ hr_http_request_free (HrHttpRequest *request)
   if (request->protocol_free)
     request->protocol_free (request->protocol_data);
   g_free (request);
+}
+
+HrTransfer
+hr_http_request_get_transfer (const HrHttpRequest *request, gboolean failed)
+{
+  return (HrTransfer){ .name = request->name,
+                       .begun = request->begun > 0 ? request->begun : hr_now (),
+                       .first_byte = request->first_byte_time,
+                       .body = request->body_time,
+                       .bytes = request->received,
+                       .tries = request->tries,
+                       .hedged = request->hedged,
+                       .failed = failed };
 }

@@ -127,6 +127,7 @@ clear_answer (Transfer *transfer)
   hr_http_response_clear (&request->response);
   g_clear_pointer (&request->complaint, g_byte_array_unref);
   request->first_byte_time = request->body_time = 0;
+  request->hedged = FALSE;
   transfer->has_answer = FALSE;
   transfer->hedged = transfer->late = FALSE;
 }
@@ -151,7 +152,7 @@ hr_http_start_try (Transfer *transfer)
     return;
   }
   if (request->tries++ == 0)
-    transfer->begun = http->now;
+    transfer->begun = request->begun = http->now;
   else
     http->counts.retries++;
   transfer->stage = RUNNING;

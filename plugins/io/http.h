@@ -3,7 +3,7 @@
 #include "address-guard.h"
 #include "body-sum.h"
 #include "http-response.h"
-#include "hr-memory.h"
+#include "hr-element.h"
 #include "retry.h"
 
 G_BEGIN_DECLS
@@ -111,6 +111,8 @@ struct _HrHttpRequest {
   gboolean barred;       /* failed because of the guard */
   gboolean no_socket;    /* failed because this process has too many files open */
   guint tries;
+  gboolean hedged;        /* the last one had a second beside it */
+  gint64 begun;           /* when the first was sent, on the monotonic clock */
   gint64 first_byte_time; /* nanoseconds the last try waited for the first byte … */
   gint64 body_time;       /* … and from there to its end */
 
@@ -147,6 +149,9 @@ void hr_http_request_set_range (HrHttpRequest *request, gint64 first, gint64 las
 void hr_http_request_set_identity (HrHttpRequest *request, const char *etag, gint64 size);
 /* only of a request that was not submitted */
 void hr_http_request_free (HrHttpRequest *request);
+
+/* what became of one that is done, @failed or not; names are the request's */
+HrTransfer hr_http_request_get_transfer (const HrHttpRequest *request, gboolean failed);
 
 /* what its status alone says of an answer: the judgement without @judge */
 HrRetry hr_http_judge_status (HrHttpRequest *request, GError **error);

@@ -90,12 +90,13 @@ static void
 part_done (HrHttpRequest *request, GError *error)
 {
   Part *part = request->user_data;
+  const HrTransfer transfer = hr_http_request_get_transfer (request, error != NULL);
 
+  hr_out_count_transfer (part->state->out, &transfer);
   part->request = NULL;
   part->error = error;
   part->body = g_steal_pointer (&request->body);
   part->received = request->received;
-  hr_out_count_transfer (part->state->out, request->first_byte_time, request->body_time);
   if (part->key && !error)
     hr_object_cache_miss (&part->state->shared->cache, part->key, NULL,
                           part->body ? part->body->data : NULL, part->received, TRUE);

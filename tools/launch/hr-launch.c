@@ -26,7 +26,7 @@ static struct {
   Stats stats;
   LaunchProgress progress;
   char *dot;
-  char *dashboard, *record, *flamegraph;
+  char *dashboard, *record, *flamegraph, *trace;
   char *headspace;
   gboolean serial, automatic;
   char *rank, *world, *seed, *epochs, *steps;
@@ -111,6 +111,8 @@ static GOptionEntry entries[] = {
   { "record", 0, 0, G_OPTION_ARG_FILENAME, &options.record,
     "Write the numbers of the run into FILE, a row a second: hr-report compares such files",
     "FILE" },
+  { "trace", 0, 0, G_OPTION_ARG_FILENAME, &options.trace,
+    "Write into FILE what each thread did when, for ui.perfetto.dev or chrome://tracing", "FILE" },
   { "flamegraph", 0, 0, G_OPTION_ARG_FILENAME, &options.flamegraph,
     "At the end, write where all threads' time went: FILE.svg a picture, else folded stacks",
     "FILE" },
@@ -246,6 +248,7 @@ set_properties (HrPipeline *pipeline, GError **error)
     { "stall-timeout", options.stall_timeout },
     { "on-stall", options.on_stall },
     { "headspace", options.headspace },
+    { "trace", options.trace },
     { "checksum", options.checksum ? "true" : NULL },
   };
 
@@ -332,6 +335,30 @@ open_record (HrPipeline *pipeline, LaunchWatch *watch, LaunchRecord **record, GE
   return *record != NULL;
 }
 
+/* the core writes it, and goes on without if it cannot */
+static gboolean
+check_trace (JsonObject *stats, GError **error)
+{
+  JsonNode *node = json_object_get_member (stats, "trace");
+  JsonObject *trace = JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+  const char *wrong = NULL;
+  gint64 left_out = 0;
+
+  if (trace != NULL) {
+    left_out = json_object_get_int_member (trace, "left_out");
+    wrong = json_object_get_string_member_with_default (trace, "error", NULL);
+  }
+  if (left_out > 0)
+    fprintf (stderr,
+             "warning: --trace: %" G_GINT64_FORMAT " events are missing in %s, which was written "
+             "more slowly than they came\n",
+             left_out, options.trace);
+  if (wrong != NULL)
+    g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
+                 "--trace: %s; its last events are missing", wrong);
+  return wrong == NULL;
+}
+
 /* what was asked for beside the run, once it is known how that ended */
 static void
 write_files (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
@@ -339,6 +366,7 @@ write_files (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
   g_autoptr (GError) error = NULL;
 
   if ((record == NULL || launch_record_end (record, stats, &error))
+      && check_trace (json_node_get_object (stats), &error)
       && (options.flamegraph == NULL
           || launch_flame_write (options.flamegraph, json_node_get_object (stats), &error)))
     return;
