@@ -433,7 +433,8 @@ hr_headspace_add_stats (HrPipeline *pipeline, JsonBuilder *builder)
 char *
 hr_headspace_keep_stats (HrPipeline *pipeline, char *now)
 {
-  static const char *const since[] = { "status", "exit", "sha256", "peak_rss_bytes", "headspace" };
+  static const char *const since[] = { "status",         "exit",      "sha256",
+                                       "peak_rss_bytes", "headspace", "trace" };
   HrHeadspace *headspace = pipeline->headspace;
   g_autoptr (JsonNode) own = NULL;
   g_autoptr (JsonNode) all = NULL;

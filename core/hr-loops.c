@@ -263,7 +263,10 @@ replay (HrWorker *worker)
   gboolean late, within = TRUE;
 
   while (within && (buffer = hr_headspace_next (worker->run, 0, &late)) != NULL) {
+    gint64 begin = hr_now ();
+
     within = hr_work_consume (worker, buffer);
+    hr_trace_work (worker->run, begin, hr_now (), -1, 0);
     if (within)
       hr_headspace_done (worker->run, hr_now ());
   }
