@@ -119,6 +119,22 @@ def test_plugins(installed):
         assert name in run(installed.bin / "hr-inspect", name, **installed.there)
 
 
+def test_report(installed):
+    """a run is recorded, and its page made, with what is installed; the programs have manual pages and completions"""
+    record, page = installed.scratch / "run.jsonl", installed.scratch / "page.html"
+    run(installed.bin / "hr-launch", "-q", f"--record={record}", "fakesrc num-buffers=4 ! trainsim step-time=1ms", **installed.there)
+    run(installed.bin / "hr-report", "-o", page, record)
+    assert "trainsim0" in page.read_text()
+    version = run(installed.bin / "hr-launch", "--version", **installed.there).split()[1]
+    share = installed.prefix / "share"
+    for program in ("hr-inspect", "hr-launch", "hr-report", "hr-verify"):
+        said = run(installed.bin / program, "--version", **installed.there)
+        assert said.split() == [program, version], said
+        assert (share / "man" / "man1" / f"{program}.1").is_file(), program
+        assert f"-F _{program.replace('-', '_')} {program}" in (share / "bash-completion" / "completions" / program).read_text(), program
+        assert program in (share / "zsh" / "site-functions" / "_headrace").read_text().splitlines()[0].split(), program
+
+
 def test_verify(installed):
     """hr-verify finds its Python program under the prefix, and says what it needs"""
     name = [word for word in run(installed.bin / "hr-verify", "parity", "--help", **installed.there).split()
