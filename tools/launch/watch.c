@@ -94,9 +94,10 @@ show_progress (LaunchWatch *watch)
                      (gdouble)g_get_monotonic_time () / G_USEC_PER_SEC);
   if (watch->in_place)
     launch_screen_get_size (&columns, &rows);
-  lines = watch->elements
-              ? launch_meter_elements (watch->meter, columns, rows > 0 ? rows - 1 : 0, &busiest)
-              : g_ptr_array_new_with_free_func (g_free);
+  lines =
+      watch->elements && (!watch->in_place || rows > 1) /* 0 rows would be any */
+          ? launch_meter_elements (watch->meter, columns, watch->in_place ? rows - 1 : 0, &busiest)
+          : g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (lines, launch_meter_line (watch->meter, columns));
   if (watch->in_place) {
     launch_screen_draw (lines, busiest);
