@@ -48,6 +48,13 @@ append_state (GString *text, const HrModel *model, int who)
   }
 }
 
+/* in serial mode the processor's time is only shared out */
+static gboolean
+waits_outside (const HrModel *model, const HrModelPart *part)
+{
+  return !model->serial && part->cpu < 0.5 * part->busy;
+}
+
 /* no setting helps: what does */
 static void
 append_less (GString *text, const HrModel *model, int who)
@@ -55,8 +62,14 @@ append_less (GString *text, const HrModel *model, int who)
   append_state (text, model, who);
   switch (model->parts[who].kind) {
   case HR_MODEL_WORK:
-    g_string_append (text,
-                     ", and can have no more than its one worker; less work for it would help");
+    if (waits_outside (model, &model->parts[who]))
+      g_string_append_printf (text,
+                              ", but computes in %.0f %% of it: it waits for something outside, a "
+                              "disk or another process, that would have to be faster",
+                              100 * model->parts[who].cpu / model->parts[who].busy);
+    else
+      g_string_append (text,
+                       ", and can have no more than its one worker; less work for it would help");
     break;
   case HR_MODEL_COPY:
     g_string_append (text,

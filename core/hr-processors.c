@@ -2,8 +2,6 @@
  * been computed in between, whatever other programs did. */
 #include "hr-processors.h"
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -38,10 +36,11 @@ hr_processors_parse_idle (const char *stat, const cpu_set_t *set)
   for (const char *line = stat; line != NULL && g_str_has_prefix (line, "cpu");
        line = strchr (line, '\n'), line = line != NULL ? line + 1 : NULL) {
     char *end;
-    guint64 cpu = g_ascii_strtoull (line + 3, &end, 10);
+    guint64 cpu;
 
-    if (end == line + 3) /* the sum of all */
+    if (!g_ascii_isdigit (line[3])) /* the sum of all */
       continue;
+    cpu = g_ascii_strtoull (line + 3, &end, 10);
     if (cpu < CPU_SETSIZE && CPU_ISSET (cpu, set) && !parse_line (end, &idle, &all))
       return -1;
   }

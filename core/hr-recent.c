@@ -2,7 +2,7 @@
 #include "hr-recent.h"
 
 #define SECOND (1000 * 1000 * G_GINT64_CONSTANT (1000))
-#define MOST 60
+#define MOST_TIME (60 * SECOND)
 #define LEAST_TIME (10 * SECOND)
 #define LEAST_STEPS 20
 
@@ -30,11 +30,22 @@ hr_recent_free (HrRecent *recent)
 }
 
 void
+hr_recent_add (HrRecent *recent, HrAccount *account)
+{
+  const HrAccount *last;
+
+  hr_mutex_lock (&recent->lock);
+  g_queue_push_head (&recent->accounts, account);
+  while (last = g_queue_peek_tail (&recent->accounts), account->at - last->at > MOST_TIME)
+    g_free (g_queue_pop_tail (&recent->accounts));
+  hr_mutex_unlock (&recent->lock);
+}
+
+void
 hr_recent_note (HrPipeline *pipeline)
 {
   HrRecent *recent = pipeline->recent;
   const HrAccount *last;
-  HrAccount *account;
   gboolean due;
 
   if (__atomic_load_n (&pipeline->first_account, __ATOMIC_ACQUIRE) == NULL)
@@ -43,14 +54,8 @@ hr_recent_note (HrPipeline *pipeline)
   last = g_queue_peek_head (&recent->accounts);
   due = last == NULL || hr_now () - last->at >= SECOND;
   hr_mutex_unlock (&recent->lock);
-  if (!due)
-    return;
-  account = hr_account_new (pipeline);
-  hr_mutex_lock (&recent->lock);
-  g_queue_push_head (&recent->accounts, account);
-  if (g_queue_get_length (&recent->accounts) > MOST)
-    g_free (g_queue_pop_tail (&recent->accounts));
-  hr_mutex_unlock (&recent->lock);
+  if (due)
+    hr_recent_add (recent, hr_account_new (pipeline));
 }
 
 static gboolean
@@ -60,23 +65,22 @@ is_enough (const HrAccount *begin, const HrAccount *now)
 }
 
 HrAccount *
-hr_recent_get_begin (HrPipeline *pipeline, const HrAccount *now)
+hr_recent_get_begin (HrRecent *recent, const HrAccount *first, const HrAccount *now)
 {
-  HrRecent *recent = pipeline->recent;
-  const HrAccount *first = __atomic_load_n (&pipeline->first_account, __ATOMIC_ACQUIRE);
-  const HrAccount *begin = NULL;
+  const HrAccount *begin = first;
+  HrAccount *copy;
 
-  if (first == NULL)
-    return NULL;
   hr_mutex_lock (&recent->lock);
   for (const GList *item = recent->accounts.head; item != NULL; item = item->next) {
-    begin = item->data;
-    if (is_enough (begin, now))
+    const HrAccount *account = item->data;
+
+    /* the oldest, if all of the run is older */
+    if (is_enough (account, now) || now->at - first->at > MOST_TIME)
+      begin = account;
+    if (is_enough (account, now))
       break;
   }
-  if (begin == NULL || (!is_enough (begin, now) && g_queue_get_length (&recent->accounts) < MOST))
-    begin = first;
-  begin = g_memdup2 (begin, sizeof *begin + begin->n * sizeof (HrSum));
+  copy = g_memdup2 (begin, sizeof *begin + begin->n * sizeof (HrSum));
   hr_mutex_unlock (&recent->lock);
-  return (HrAccount *)begin;
+  return copy;
 }

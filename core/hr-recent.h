@@ -7,6 +7,8 @@ HrRecent *hr_recent_new (void);
 void hr_recent_free (HrRecent *recent);
 /* one thread, now and then: what has been counted so far is kept, once a second */
 void hr_recent_note (HrPipeline *pipeline);
+/* Part of that: takes @account, and forgets those that are a minute older. */
+void hr_recent_add (HrRecent *recent, HrAccount *account);
 /* What had been counted when the last seconds began: ten of them, or as many as twenty steps took,
- * at most a minute. (transfer full); NULL: there has been no step yet */
-HrAccount *hr_recent_get_begin (HrPipeline *pipeline, const HrAccount *now);
+ * at most a minute. @first: at the first step. (transfer full) */
+HrAccount *hr_recent_get_begin (HrRecent *recent, const HrAccount *first, const HrAccount *now);

@@ -31,20 +31,29 @@ hr_verdict_begin (HrPipeline *pipeline)
 
 /* ---- the model ---- */
 
+/* … and hardly anything else: of who waits for others, or for a processor, the processor's time
+ * tells */
+static gboolean
+copies (const HrRun *run, const HrSum *sum)
+{
+  gint64 time = sum->cpu > 0 ? MIN (sum->cpu, sum->worked) : sum->worked;
+
+  if (sum->copied == 0 || (run->def->waits && 2 * sum->cpu < sum->worked))
+    return FALSE;
+  return (gdouble)sum->copied * COPY_SECONDS_PER_BYTE * 1e9 >= (gdouble)time;
+}
+
 static HrModelKind
 kind_of (const HrRun *run, const HrSum *sum)
 {
   const HrElementDef *def = run->def;
-  gdouble worked = (gdouble)sum->worked;
 
   if (hr_account_is_trainer (def))
     return HR_MODEL_SECOND;
-  if (def->take == NULL && (gdouble)sum->cpu < COMPUTES * worked
+  if (def->take == NULL && (gdouble)sum->cpu < COMPUTES * (gdouble)sum->worked
       && (sum->n_transfers > 0 || (def->network && def->submit == NULL)))
     return sum->first_byte >= sum->body ? HR_MODEL_LATENCY : HR_MODEL_BANDWIDTH;
-  if (sum->copied > 0 && (gdouble)sum->copied * COPY_SECONDS_PER_BYTE * 1e9 >= worked)
-    return HR_MODEL_COPY;
-  return HR_MODEL_WORK;
+  return copies (run, sum) ? HR_MODEL_COPY : HR_MODEL_WORK;
 }
 
 /* What computes (it asks for a processor, see hr-element.h) takes its processor time, and no
@@ -235,15 +244,17 @@ add_verdict (JsonBuilder *json, HrPipeline *pipeline, const HrAccount *account, 
 static void
 add_recent (JsonBuilder *json, HrPipeline *pipeline, HrAccount *now)
 {
-  g_autofree HrAccount *begin = pipeline->ended_at > 0 ? NULL : hr_recent_get_begin (pipeline, now);
+  const HrAccount *first = __atomic_load_n (&pipeline->first_account, __ATOMIC_ACQUIRE);
+  g_autofree HrAccount *begin = NULL;
   const HrRun *taker = hr_account_find_taker (pipeline);
   gint64 sum;
 
   json_builder_set_member_name (json, "recent");
-  if (begin == NULL) {
+  if (first == NULL || pipeline->ended_at > 0) {
     json_builder_add_null_value (json);
     return;
   }
+  begin = hr_recent_get_begin (pipeline->recent, first, now);
   hr_account_subtract (now, begin);
   sum = now->wait + now->train;
   json_builder_begin_object (json);

@@ -325,7 +325,7 @@ test_words (void)
 static void
 test_words_of_kinds (void)
 {
-  HrModelPart two[] = { { "x", HR_MODEL_WORK, 0.4, 0.01, 8, 1, FALSE, 2.5e6 },
+  HrModelPart two[] = { { "x", HR_MODEL_WORK, 0.4, 0.3, 8, 1, FALSE, 2.5e6 },
                         { "y", HR_MODEL_WORK, 0.2, 0.01, 8, 1, TRUE } };
   HrModel model = make (0.1, 0.3);
 
@@ -336,6 +336,11 @@ test_words_of_kinds (void)
       "x is at work 100 % of the time, and can have no more than its one worker; less work "
       "for it would help; next would be y",
       NULL);
+  two[0].cpu = 0.02;
+  assert_says (&model,
+               "x is at work 100 % of the time, but computes in 5 % of it: it waits for something "
+               "outside, a disk or another process, that would have to be faster; next would be y",
+               NULL);
   two[0].kind = HR_MODEL_COPY;
   assert_says (&model,
                "x is at work 100 % of the time, copying 2.5 MB a step; fewer bytes (uint8 instead "

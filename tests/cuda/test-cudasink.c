@@ -329,6 +329,17 @@ test_no_copies (void)
   check_left ();
 }
 
+static void
+let_go (Consumer *consumers)
+{
+  for (guint i = 0; i < N_STEPS; i++) {
+    g_assert_cmpint (stream_synchronize (consumers[i].stream), ==, 0);
+    g_assert_cmpint (device_free (consumers[i].copy), ==, 0);
+    g_assert_cmpint (host_free (consumers[i].fetched), ==, 0);
+    g_assert_cmpint (stream_destroy (consumers[i].stream), ==, 0);
+  }
+}
+
 /* what the trainer's streams stood still for is waiting, though the program went on */
 static void
 test_wait_ratio (void)
@@ -342,12 +353,7 @@ test_wait_ratio (void)
   for (guint i = 0; i < N_STEPS; i++)
     consume (&consumers[i], hr_pipeline_pull (run->pipeline, NULL), "pixel_values");
   g_assert_null (hr_pipeline_pull (run->pipeline, NULL));
-  for (guint i = 0; i < N_STEPS; i++) {
-    g_assert_cmpint (stream_synchronize (consumers[i].stream), ==, 0);
-    g_assert_cmpint (device_free (consumers[i].copy), ==, 0);
-    g_assert_cmpint (host_free (consumers[i].fetched), ==, 0);
-    g_assert_cmpint (stream_destroy (consumers[i].stream), ==, 0);
-  }
+  let_go (consumers);
   stats = stats_of (run->pipeline, &root);
   prepare = json_object_get_double_member (stats, "prepare_s");
   train = json_object_get_double_member (stats, "train_s");
@@ -356,6 +362,35 @@ test_wait_ratio (void)
   g_assert_cmpfloat (transfer, >, 0);
   g_assert_cmpfloat_with_epsilon (wait, (prepare + MIN (transfer, train)) / (prepare + train),
                                   1e-6);
+  cuda_run_free (run);
+  check_left ();
+}
+
+/* copies that take longer than all else are what the trainer waits for; others are not */
+static void
+test_verdict (void)
+{
+  gboolean slow = g_getenv ("HR_STANDIN_COPY_RATE") != NULL;
+  CudaRun *run = cuda_run_new ("", "identity name=sleeps sleep=2ms ! " BATCH " ! cudasink name=gpu",
+                               N_STEPS * 3, 32);
+  Consumer consumers[N_STEPS] = { 0 };
+  g_autoptr (JsonNode) root = NULL;
+  JsonObject *stats, *bottleneck;
+  const char *advice;
+
+  for (guint i = 0; i < N_STEPS; i++)
+    consume (&consumers[i], hr_pipeline_pull (run->pipeline, NULL), "pixel_values");
+  g_assert_null (hr_pipeline_pull (run->pipeline, NULL));
+  let_go (consumers);
+  stats = stats_of (run->pipeline, &root);
+  bottleneck = json_object_get_object_member (stats, "bottleneck");
+  advice = json_object_get_string_member (json_object_get_object_member (stats, "advice"), "text");
+  g_assert_cmpstr (json_object_get_string_member (bottleneck, "element"), ==,
+                   slow ? "gpu" : "sleeps");
+  g_assert_cmpstr (json_object_get_string_member (bottleneck, "kind"), ==,
+                   slow ? "transfer" : "cpu");
+  g_assert_true (slow
+                 == g_str_has_prefix (advice, "gpu is copying to its device 100 % of the time"));
   cuda_run_free (run);
   check_left ();
 }
@@ -399,6 +434,7 @@ main (int argc, char **argv)
   g_test_add_func ("/cuda/stop", test_stop);
   g_test_add_func ("/cuda/no-copies", test_no_copies);
   g_test_add_func ("/cuda/wait-ratio", test_wait_ratio);
+  g_test_add_func ("/cuda/verdict", test_verdict);
   g_test_add_func ("/cuda/text", test_text);
   return g_test_run ();
 }

@@ -209,6 +209,7 @@ begin (void)
   calls = g_hash_table_new (g_str_hash, g_str_equal);
   standin_config.n_devices = (int)read_number ("HR_STANDIN_DEVICES", 1);
   standin_config.memory = read_number ("HR_STANDIN_MEMORY", 1 << 30);
+  standin_config.copy_rate = MAX (read_number ("HR_STANDIN_COPY_RATE", 25000), 1);
   standin_config.driver = (int)read_number ("HR_STANDIN_DRIVER", 13000);
   standin_config.runtime = (int)read_number ("HR_STANDIN_RUNTIME", RUNTIME);
   standin_config.lazy = read_number ("HR_STANDIN_LAZY", 1) != 0;

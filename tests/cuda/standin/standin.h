@@ -28,7 +28,8 @@ typedef enum { STANDIN_LATE, STANDIN_NOW, STANDIN_RANDOM, STANDIN_THREAD } Stand
 
 typedef struct {
   int n_devices;
-  gsize memory; /* bytes of each device */
+  gsize memory;      /* bytes of each device */
+  guint64 copy_rate; /* bytes a microsecond */
   int major, minor;
   int driver, runtime;
   StandinOrder order;

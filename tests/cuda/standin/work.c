@@ -4,8 +4,7 @@
 #include <unistd.h>
 #include "standin.h"
 
-#define COPY_RATE 25e3  /* bytes a microsecond */
-#define KERNEL_RATE 2e6 /* likewise */
+#define KERNEL_RATE 2e6 /* bytes a microsecond */
 #define LATENCY 3       /* microseconds */
 #define MOST_ACCESSES 1000
 
@@ -281,7 +280,7 @@ do_one (StandinStream *stream)
   stream->time = MAX (stream->time, (double)g_get_monotonic_time ());
   if (work->kind == STANDIN_COPY && !work->dead) {
     do_copy (work);
-    stream->time += LATENCY + (double)work->size / COPY_RATE;
+    stream->time += LATENCY + (double)work->size / (double)standin_config.copy_rate;
   } else if (work->kind == STANDIN_KERNEL && !work->dead) {
     standin_kernel_do (work);
     stream->time += LATENCY + (double)work->size / KERNEL_RATE;
