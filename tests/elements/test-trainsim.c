@@ -40,6 +40,36 @@ test_steps (void)
   g_assert_cmpfloat (number (stats, "cold_start_s"), >=, 0);
 }
 
+/* it holds the first steps for one time, and those behind for another */
+static void
+test_change (void)
+{
+  g_autoptr (JsonNode) slower =
+      run ("fakesrc num-buffers=10 ! trainsim step-time=0ms change-after=5 later-step-time=4ms");
+  g_autoptr (JsonNode) faster =
+      run ("serial=true fakesrc num-buffers=10 ! trainsim step-time=4ms change-after=5 "
+           "later-step-time=0ms");
+  HrHarness *harness;
+  g_autoptr (JsonNode) stats = NULL;
+
+  g_assert_cmpfloat (number (slower, "train_s"), >=, 0.0199);
+  g_assert_cmpfloat (number (faster, "train_s"), >=, 0.0199);
+  /* five are gone, and the sixth is held */
+  harness = hr_harness_new (
+      "fakesrc ! batch size=1 ! trainsim step-time=0ms change-after=5 later-step-time=60s", 1);
+  for (gint steps = 0; steps < 6;) {
+    g_autofree char *json = hr_pipeline_get_stats (hr_harness_get_pipeline (harness));
+
+    g_clear_pointer (&stats, json_node_unref);
+    stats = json_from_string (json, NULL);
+    steps = (gint)number (stats, "steps");
+    g_assert_cmpint (steps, <=, 6);
+    g_usleep (1000);
+  }
+  hr_harness_free (harness);
+  hr_harness_assert_no_leaks ();
+}
+
 /* the ratio is what its definition says, from its own parts */
 static void
 test_ratio (void)
@@ -83,6 +113,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/trainsim/steps", test_steps);
+  g_test_add_func ("/trainsim/change", test_change);
   g_test_add_func ("/trainsim/ratio", test_ratio);
   g_test_add_func ("/trainsim/skipped-counts-as-step", test_skipped_counts_as_step);
   g_test_add_func ("/trainsim/stop-while-asleep", test_stop_while_asleep);

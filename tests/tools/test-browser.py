@@ -97,13 +97,31 @@ class Page(chromium.Case):
         self.assertEqual(self.driver.execute_script("return document.documentElement.dataset.theme"), "dark")
         self.picture("dashboard-dark.png")
 
-    def test_verdict(self):
-        """a slow trainer is the trainer's own time; a fast one waits for the slow element, and the page says so"""
-        text = "fakesrc ! identity name=decode sleep=5ms ! batch size=4 ! prefetchqueue ! trainsim step-time={}"
-        self.open(text.format("200ms"))
-        self.until(lambda: "the trainer itself" in self.text("verdict"), "the trainer is fed")
-        self.open(text.format("1ms"))
-        self.until(lambda: "waits for decode (cpu)" in self.text("verdict"), "it waits for decode")
+    def changing(self, before, after, steps):
+        """a run whose trainer changes on the way; the page's verdict before and after, by the words that are awaited"""
+        times, told = {"fast": "1ms", "slow": "200ms"}, {"fast": "waits for decode (cpu)", "slow": "the trainer itself"}
+        run = self.open("fakesrc ! identity name=decode sleep=5ms ! batch size=4 ! prefetchqueue ! trainsim "
+                        f"step-time={times[before]} change-after={steps} later-step-time={times[after]}")
+        for speed in (before, after):
+            self.until(lambda: told[speed] in self.text("verdict"), f"a {speed} trainer")  # pylint: disable=cell-var-from-loop
+        return run
+
+    def test_speeds_up(self):
+        """a slow trainer is the trainer's own time; once it is fast it waits for the slow element, and the page says so while it runs"""
+        run = self.changing("slow", "fast", 80)
+        self.assertGreater(run.stats()["steps"], 80)
+        self.assertIn("Of the last", self.text("span"))
+        self.assertIn("give it workers=", self.text("verdict"))
+        most = self.driver.find_elements(By.CSS_SELECTOR, "#graph rect.most")
+        self.assertEqual(len(most), 1)
+
+    def test_slows_down(self):
+        """the other way round; of the whole run, most of which it waited, the verdict is another one"""
+        run = self.changing("fast", "slow", 1000)
+        stats = run.stats()
+        self.assertEqual(stats["bottleneck"]["element"], "decode")
+        self.assertEqual(stats["recent"]["bottleneck"], {"element": "trainsim0", "kind": "trainer"})
+        self.assertGreater(stats["wait_ratio"], stats["recent"]["wait_ratio"])
 
     def test_dead(self):
         """killed: the page says that nobody answers, and since when; ended and failed are told apart"""
