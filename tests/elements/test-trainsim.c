@@ -47,7 +47,7 @@ test_change (void)
   g_autoptr (JsonNode) slower =
       run ("fakesrc num-buffers=10 ! trainsim step-time=0ms change-after=5 later-step-time=4ms");
   g_autoptr (JsonNode) faster =
-      run ("serial=true fakesrc num-buffers=10 ! trainsim step-time=4ms change-after=5 "
+      run ("fakesrc num-buffers=10 ! trainsim step-time=4ms change-after=5 "
            "later-step-time=0ms");
   HrHarness *harness;
   g_autoptr (JsonNode) stats = NULL;
