@@ -250,8 +250,9 @@ class ProcessPipeline:
         if self._here is not None and stats["headspace"] is None:
             here = json.loads(self._here.stats())
             stats.update((name, here[name]) for name in _OF_TRAINER)
-            if (here["bottleneck"] or {}).get("kind") == "trainer":
-                stats["bottleneck"] = here["bottleneck"]
+            for made, own in ((stats, here), (stats["recent"] or {}, here["recent"] or {})):
+                if (own.get("bottleneck") or {}).get("kind") == "trainer":
+                    made.update((name, own[name]) for name in ("bottleneck", "advice"))
         return stats
 
     def stats(self) -> str:
