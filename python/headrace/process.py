@@ -21,7 +21,7 @@ _log = logging.getLogger("headrace")
 # what hands batches on over there, and takes them here
 _SINK, _SOURCE, _SOURCE_NAME = "shmsink", "shmsrc", "process"
 # statistics of the pipeline that the trainer pulls from
-_OF_TRAINER = ("wait_ratio", "prepare_s", "transfer_s", "train_s", "cold_start_s")
+_OF_TRAINER = ("wait_ratio", "prepare_s", "transfer_s", "transfer_wait_s", "train_s", "cold_start_s")
 
 # beside the extension: in the build tree, installed, and in the wheel
 PROGRAM = str(pathlib.Path(_core.__file__).with_name("headrace-worker"))
