@@ -117,9 +117,8 @@ test_goes_on (void)
   JsonObject *recent;
   gboolean late;
 
-  small_link (pipeline, small_source (pipeline, "source", 10, NULL, NULL),
-              small_waits (pipeline, "holds", 0, hold_hook, &hold), small_pull (pipeline, "sink"),
-              NULL);
+  small_link (pipeline, small_source (pipeline, "source", 10, hold_hook, &hold),
+              small_pull (pipeline, "sink"), NULL);
   start (pipeline);
   g_assert_true (
       JSON_NODE_HOLDS_NULL (json_object_get_member (read_stats (pipeline, &before), "recent")));
