@@ -196,6 +196,12 @@ bench-heavy: ## throughput with the costliest image of a step first, against the
 	@tools/compile build/release --buildtype=release
 	@$(HR_VENV)/bin/python3 bench/heavy build/release
 
+.PHONY: bench-auto
+bench-auto: ## automatic settings beside the best of fixed ones, on four loads; some 25 minutes
+	@$(DEPS) build
+	@tools/compile build/release --buildtype=release
+	@bench/auto build/release
+
 .PHONY: bench-verdict
 bench-verdict: ## what the verdict predicts beside what happens, in twelve runs that wait for something
 	@$(DEPS) build
