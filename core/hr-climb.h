@@ -15,6 +15,7 @@ typedef enum {
  * HrKnob:
  * @part: whose; index into #HrClimbCounts.parts
  * @value: as it is now
+ * @computes: workers that each hold a processor while they work: no more than there are of those
  * @active: may be turned; else somebody else sets it
  * @n_changes: how often @value was changed …
  * @n_late: … after the climb had settled for the first time
@@ -24,7 +25,7 @@ typedef struct {
   HrKnobKind kind;
   guint part;
   guint64 value, least, most;
-  gboolean active;
+  gboolean computes, active;
   guint n_changes, n_late, n_returns;
 } HrKnob;
 

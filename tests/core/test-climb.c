@@ -135,7 +135,7 @@ check_knobs (Sim *sim, gboolean had_settled)
 
     g_assert_cmpuint (knob->value, >=, knob->least);
     g_assert_cmpuint (knob->value, <=, knob->most);
-    if (knob->kind == HR_KNOB_WORKERS && part->cpu >= 0.5 * part->busy && part->busy > 0)
+    if (knob->kind == HR_KNOB_WORKERS && knob->computes)
       g_assert_cmpuint (knob->value, <=, c->load.cpus);
     if (knob->kind == HR_KNOB_AHEAD && knob->value > knob->least)
       /* bytes a step are measured, to a step or so in the window */
@@ -213,9 +213,7 @@ sweep (const Case *c, HrKnob *knobs, guint from)
     gdouble period;
 
     /* what the bounds forbid is no choice */
-    if (knobs[from].kind == HR_KNOB_WORKERS
-        && c->load.parts[knobs[from].part].cpu >= 0.5 * c->load.parts[knobs[from].part].busy
-        && value > c->load.cpus)
+    if (knobs[from].kind == HR_KNOB_WORKERS && knobs[from].computes && value > c->load.cpus)
       break;
     knobs[from].value = value;
     period = sweep (c, knobs, from + 1);
@@ -243,9 +241,13 @@ assert_near_best (const Case *c, gdouble within)
 static HrKnob
 knob (HrKnobKind kind, guint part, guint64 value, guint64 most)
 {
-  return (HrKnob){
-    .kind = kind, .part = part, .value = value, .least = 1, .most = most, .active = TRUE
-  };
+  return (HrKnob){ .kind = kind,
+                   .part = part,
+                   .value = value,
+                   .least = 1,
+                   .most = most,
+                   .computes = TRUE,
+                   .active = TRUE };
 }
 
 /* ---- loads ---- */
@@ -317,6 +319,7 @@ waiting_workers (void)
   Case c = decode_bound ();
 
   c.load.parts[1].cpu = 0; /* they wait for a disk */
+  c.knobs[0].computes = FALSE;
   c.load.train = 0.005;
   c.load.cpus = 2;
   return c;
