@@ -325,13 +325,35 @@ waiting_workers (void)
   return c;
 }
 
+/* two that are nearly as slow: to make only one of them wider gains next to nothing */
+static Case
+twins (void)
+{
+  Case c = decode_bound ();
+
+  c.load.parts[1].busy = c.load.parts[1].cpu = 0.02;
+  c.load.parts[2].busy = c.load.parts[2].cpu = 0.0193;
+  return c;
+}
+
+/* other programs have the processors as well: work takes longer than it computes */
+static Case
+crowded_machine (void)
+{
+  Case c = decode_bound ();
+
+  c.load.parts[1].cpu = 0.005;
+  return c;
+}
+
 typedef Case (*MakeCase) (void);
 static const struct {
   const char *name;
   MakeCase make;
 } cases[] = {
-  { "decode", decode_bound },   { "latency", latency_bound }, { "bandwidth", bandwidth_bound },
-  { "trainer", trainer_bound }, { "crowded", crowded },       { "waiting", waiting_workers },
+  { "decode", decode_bound },   { "latency", latency_bound },   { "bandwidth", bandwidth_bound },
+  { "trainer", trainer_bound }, { "crowded", crowded },         { "waiting", waiting_workers },
+  { "twins", twins },           { "machine", crowded_machine },
 };
 
 static void
