@@ -201,6 +201,11 @@ bench-auto: ## automatic settings beside the best of fixed ones, on four loads; 
 	@$(DEPS) build
 	@tools/compile build/release --buildtype=release
 	@bench/auto build/release
+.PHONY: bench-overhead
+bench-overhead: ## processor time of a run with dashboard, trace and record, beside one with none of the three; some minutes
+	@$(DEPS) build
+	@tools/compile build/release --buildtype=release
+	@bench/overhead build/release
 
 .PHONY: bench-verdict
 bench-verdict: ## what the verdict predicts beside what happens, in twelve runs that wait for something

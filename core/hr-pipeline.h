@@ -370,7 +370,10 @@ char *hr_pipeline_get_stats (HrPipeline *pipeline);
 /**
  * hr_pipeline_to_dot:
  *
- * The graph for Graphviz, with the numbers of the moment.
+ * The graph for Graphviz; once it has been started with its numbers, also while it runs: of each
+ * element the share of its threads' time in which it worked, workers and items; of each link how
+ * many buffers are in it, for how many it has room, the most there have been, and how many have
+ * gone through it, in all and a second.
  *
  * Returns: (transfer full): a digraph
  */

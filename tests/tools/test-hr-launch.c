@@ -324,21 +324,33 @@ test_settings (void)
   assert_last_line (&pulled, "done: 17 samples, none skipped");
 }
 
+/* with numbers once it has run, without where it does not */
 static void
 test_dot (void)
 {
   char *folder = folder_new ();
   g_autofree char *path = g_build_filename (folder, "graph.dot", NULL);
-  g_auto (Result) result = launch ("--dot", path, "fakesrc num-buffers=1 ! fakesink name=end");
-  g_auto (Result) out = launch ("--dot=-", "--print", "fakesrc num-buffers=1 ! fakesink name=end");
-  g_auto (Result) bad = launch ("--dot=/does/not/exist", "fakesrc num-buffers=1 ! fakesink");
+  const char *text =
+      "fakesrc num-buffers=7 ! identity name=mid sleep=1ms workers=2 ! fakesink name=end";
+  g_auto (Result) result = launch ("-q", "--dot", path, text);
+  g_auto (Result) printed = launch ("--dot=-", "--print", text);
+  g_auto (Result) out = launch ("-q", "--dot=-", text);
+  g_auto (Result) bad = launch ("--dot=/does/not/exist", text);
   g_autofree char *content = NULL;
+  const char *node = "e1 \\[label=\"mid\nidentity\nsleep=1ms\n[0-9]+ % busy, 2 workers, 7 items\", "
+                     "fillcolor=\"0\\.083 0\\.[0-9]{3} 1\\.000\"\\];\n";
+  const char *edge =
+      "  e1 -> e2 \\[label=\"0 of 128 \\(max [1-7]\\)\\\\n7, [0-9.]+/s\", penwidth=1\\];\n";
 
   g_assert_cmpint (result.status, ==, 0);
   g_assert_true (g_file_get_contents (path, &content, NULL, NULL));
-  g_assert_true (g_str_has_prefix (content, "digraph"));
-  g_assert_nonnull (strstr (content, "end"));
-  g_assert_true (g_str_has_prefix (out.out, "digraph"));
+  g_assert_true (g_str_has_prefix (content, "digraph pipeline {\n"));
+  g_assert_true (g_regex_match_simple (node, content, 0, 0));
+  g_assert_true (g_regex_match_simple (edge, content, 0, 0));
+  g_assert_true (g_regex_match_simple (node, out.out, 0, 0));
+  g_assert_true (g_str_has_prefix (printed.out, "digraph pipeline {\n"));
+  g_assert_nonnull (strstr (printed.out, "  e1 -> e2;\n"));
+  g_assert_null (strstr (printed.out, "busy"));
   g_assert_cmpint (bad.status, ==, 1);
   folder_remove (folder);
 }

@@ -102,7 +102,9 @@ static GOptionEntry entries[] = {
     "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere; "
     "elements: the same, and a line for each element",
     "auto|bar|lines|elements|none" },
-  { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot, "Write the graph for Graphviz; - is stdout",
+  { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot,
+    "Write the graph for Graphviz, with its numbers once a second and at the end; - is stdout, at "
+    "the end",
     "FILE" },
   { "dashboard", 0, 0, G_OPTION_ARG_STRING, &options.dashboard,
     "A page in the browser, and /metrics for Prometheus: 127.0.0.1:8707 (default); a host that can "
@@ -262,11 +264,17 @@ set_properties (HrPipeline *pipeline, GError **error)
 }
 
 static gboolean
+has_dot_file (void)
+{
+  return options.dot != NULL && strcmp (options.dot, "-") != 0;
+}
+
+static gboolean
 write_dot (HrPipeline *pipeline, GError **error)
 {
   g_autofree char *dot = hr_pipeline_to_dot (pipeline);
 
-  if (strcmp (options.dot, "-") != 0)
+  if (has_dot_file ())
     return g_file_set_contents (options.dot, dot, -1, error);
   fputs (dot, stdout);
   return TRUE;
@@ -317,22 +325,35 @@ set_end (JsonNode *stats, const LaunchEnd *end)
   json_object_set_int_member (object, "exit", end->exit);
 }
 
+/* what is written while it runs */
+typedef struct {
+  HrPipeline *pipeline;
+  LaunchRecord *record; /* NULL: none */
+  gint64 next_dot;
+} Files;
+
 static void
 tick (gpointer data)
 {
-  launch_record_tick (data);
+  Files *files = data;
+  gint64 now = g_get_monotonic_time ();
+
+  if (files->record != NULL)
+    launch_record_tick (files->record);
+  if (!has_dot_file () || now < files->next_dot)
+    return;
+  files->next_dot = now + G_USEC_PER_SEC;
+  write_dot (files->pipeline, NULL); /* if it fails at the end, too, that is told */
 }
 
 static gboolean
-open_record (HrPipeline *pipeline, LaunchWatch *watch, LaunchRecord **record, GError **error)
+open_files (Files *files, LaunchWatch *watch, GError **error)
 {
-  *record = NULL;
+  launch_watch_set_tick (watch, tick, files);
   if (options.record == NULL)
     return TRUE;
-  *record = launch_record_new (options.record, pipeline, error);
-  if (*record != NULL)
-    launch_watch_set_tick (watch, tick, *record);
-  return *record != NULL;
+  files->record = launch_record_new (options.record, files->pipeline, error);
+  return files->record != NULL;
 }
 
 /* the core writes it, and goes on without if it cannot */
@@ -361,11 +382,12 @@ check_trace (JsonObject *stats, GError **error)
 
 /* what was asked for beside the run, once it is known how that ended */
 static void
-write_files (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
+write_files (const Files *files, JsonNode *stats, LaunchEnd *end)
 {
   g_autoptr (GError) error = NULL;
 
-  if ((record == NULL || launch_record_end (record, stats, &error))
+  if ((files->record == NULL || launch_record_end (files->record, stats, &error))
+      && (options.dot == NULL || write_dot (files->pipeline, &error))
       && check_trace (json_node_get_object (stats), &error)
       && (options.flamegraph == NULL
           || launch_flame_write (options.flamegraph, json_node_get_object (stats), &error)))
@@ -376,16 +398,16 @@ write_files (LaunchRecord *record, JsonNode *stats, LaunchEnd *end)
 }
 
 static void
-report (HrPipeline *pipeline, LaunchRecord *record, LaunchEnd *end, gboolean started)
+report (const Files *files, LaunchEnd *end, gboolean started)
 {
-  g_autofree char *json = hr_pipeline_get_stats (pipeline);
+  g_autofree char *json = hr_pipeline_get_stats (files->pipeline);
   g_autoptr (JsonNode) stats = json_from_string (json, NULL);
   g_autofree char *text = NULL;
 
   if (end->exit == EXIT_OK)
     end->exit = launch_exit_of (json_node_get_object (stats));
   set_end (stats, end);
-  write_files (record, stats, end);
+  write_files (files, stats, end);
   if (started && !options.quiet) {
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
@@ -462,7 +484,7 @@ run (HrPipeline *pipeline)
   g_autoptr (GError) error = NULL;
   LaunchWatch *watch;
   Dashboard *dashboard;
-  LaunchRecord *record = NULL;
+  Files files = { pipeline, NULL, 0 };
   gboolean pulled, started;
   int signal_number;
 
@@ -476,8 +498,7 @@ run (HrPipeline *pipeline)
   if (watch == NULL)
     return fail (error->message);
   started = open_dashboard (pipeline, watch, &dashboard, &error)
-            && open_record (pipeline, watch, &record, &error)
-            && hr_pipeline_start (pipeline, &error);
+            && open_files (&files, watch, &error) && hr_pipeline_start (pipeline, &error);
   if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
   if (started && (options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
@@ -505,8 +526,8 @@ run (HrPipeline *pipeline)
       fprintf (stderr, "hr-launch: stopped by %s before the run began\n", end.signal);
   }
   if (started || options.stats != STATS_NONE)
-    report (pipeline, record, &end, started);
-  g_clear_pointer (&record, launch_record_free);
+    report (&files, &end, started);
+  g_clear_pointer (&files.record, launch_record_free);
   if (error != NULL && (options.quiet || !started))
     fprintf (stderr, "hr-launch: %s\n", error->message);
   return end.exit;
@@ -524,7 +545,7 @@ launch (void)
   if (pipeline == NULL || !set_properties (pipeline, &error))
     return usage_error (error->message);
   canonical = hr_pipeline_to_shown_string (pipeline);
-  if (options.dot != NULL && !write_dot (pipeline, &error))
+  if ((options.print ? options.dot != NULL : has_dot_file ()) && !write_dot (pipeline, &error))
     return fail (error->message);
   if (options.print) {
     printf ("%s\n", canonical);
