@@ -27,6 +27,10 @@ install: ## install an optimized build into PREFIX (/usr/local); DESTDIR is hono
 	@meson install -C build/release --no-rebuild --quiet
 	@echo "installed into $(DESTDIR)$(abspath $(PREFIX))"
 
+.PHONY: uninstall
+uninstall: ## take back what `make install` has put there last
+	@tools/uninstall build/release
+
 .PHONY: clean
 clean: ## remove everything that was built
 	rm -rf build
@@ -74,7 +78,7 @@ test-clang: ## the tests, compiled by clang with warnings as errors
 
 .PHONY: test-long
 test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
-	@$(DEPS) build test long fuzz coverage format
+	@$(DEPS) build test long fuzz coverage format deb packaging
 	@tools/venv
 	@tools/venv tests/long-requirements.txt
 	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
@@ -236,7 +240,7 @@ api-docs: build ## the reference of the C library, as HTML in build/docs/referen
 
 .PHONY: deb
 deb: ## Debian packages in build/deb
-	@$(DEPS) deb
+	@$(DEPS) build deb
 	@tools/deb build/deb
 
 .PHONY: help

@@ -80,7 +80,6 @@ class Reference(unittest.TestCase):
         self.assertTrue({"index.html", "overview.html", "elements.html", "buffers.html", "running.html"} <= pages, pages)
         self.assertIn("Ranks that share", (self.out / "property.Pipeline.world.html").read_text())
         self.assertIn("HR_ELEMENT", (self.out / "elements.html").read_text())
-        self.assertTrue((self.out / "Headrace-1.0.devhelp2").exists())
 
     def test_undocumented(self):
         """a symbol, a parameter, what is returned, a member of an enum: each is missed by name, and nothing is written"""
