@@ -51,7 +51,7 @@ class Rank:
             if self.done:  # the first one waits for processes that start
                 self.longest = max(self.longest, waited)
             self.done.append(([sample["id"] for sample in step.batch.samples if not sample["skipped"]],
-                              hashlib.sha256(b"".join(image.tobytes() for image in step["images"])).hexdigest()))
+                              hashlib.sha256(b"".join(image.tobytes() for image in step.get("images", []))).hexdigest()))
             del step
             time.sleep(self.step_time)
             begin = time.monotonic()

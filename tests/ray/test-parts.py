@@ -108,12 +108,23 @@ class Parts(unittest.TestCase):
                 SpreadLoader(TEXT, **options)
         with self.assertRaisesRegex(ValueError, "limit="):
             SpreadLoader("limit=5 " + TEXT)
+        with self.assertRaisesRegex(ValueError, "packed"):
+            SpreadLoader(TEXT.replace("batch size=2", "tokenize tokenizer=t.json ! batch mode=packed"))
         with self.assertRaisesRegex(ValueError, "appmap"):
             SpreadLoader(TEXT.replace("! batch", "! appmap ! batch"))
         with self.assertRaises(headrace.ParseError):
             SpreadLoader(TEXT, then="patch ! appsink")
         with self.assertRaises(headrace.ParseError):
             SpreadLoader("files ! appsink")
+
+    def test_epochs(self):
+        """as often as the text says, the mix before its members, else without end"""
+        mix = "mix name=m{} ! jsonlparse ! batch ! appsink filesrc location=a/ ! m. filesrc location=b/ ! m."
+        for text, options, epochs in ((TEXT, {}, 0), (TEXT, {"epochs": 3}, 3), ("epochs=2 " + TEXT, {}, 2),
+                                      (TEXT.replace("where/", "where/ epochs=4"), {}, 4),
+                                      (TEXT.replace("where/", "where/ epochs=4"), {"epochs": 3}, 3),
+                                      (mix.format(" epochs=5"), {}, 5), (mix.format(""), {}, 0)):
+            self.assertEqual(SpreadLoader(text, **options)._pipeline._epochs, epochs, text)
 
     def test_pickle(self):
         """a loader that was not started can be given to another process"""

@@ -12,13 +12,13 @@ class Clock:
         self.cold_start_s: float | None = None
         self.prepare_s = self.train_s = 0.0
         self.n_steps = 0
-        self._asked = 0.0
+        self._asked = time.monotonic()  # what starts before the first batch is its time as well
         self._given: float | None = None
 
     def ask(self) -> None:
         """The trainer asks for a batch."""
-        self._asked = time.monotonic()
         if self._given is not None:
+            self._asked = time.monotonic()
             self.train_s += self._asked - self._given
 
     def give(self) -> None:

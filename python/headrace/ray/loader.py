@@ -69,6 +69,9 @@ class SpreadLoader(Loader):
             raise ValueError("appmap calls a function of this process, and the pipeline runs in others")
         if made.get(None, "limit"):
             raise ValueError("limit= may end a run inside a step, which is for one pipeline alone: use steps=")
+        if any("packed" in str(mode) for mode in self._find(made, "mode").values()):
+            raise ValueError("batch mode=packed: how many steps an epoch of packed rows has is not known to ranks that ask"
+                             " for units; use mode=padded, or headrace.Loader")
         rank, world, epochs = made.get(None, "rank"), made.get(None, "world"), self._find_epochs(made)
         steps = made.get(None, "steps")
         asked = Pipeline(str(made))
@@ -94,18 +97,24 @@ class SpreadLoader(Loader):
             ray.init(address=self._spread["address"])
         super()._start()
 
+    @staticmethod
+    def _find(made: Pipeline, name: str) -> dict[str, Any]:
+        """What the elements that have such a property say."""
+        found = {}
+        for element in made.elements:
+            try:
+                found[element] = made.get(element, name)
+            except KeyError:
+                continue
+        return found
+
     def _find_epochs(self, made: Pipeline) -> int:
-        """0: no end."""
+        """0: no end. Of a mix its own count, not its members'."""
         epochs = made.get(None, "epochs")
         if epochs >= 0:
             return int(epochs)
-        found = []
-        for element in made.elements:
-            try:
-                found.append(made.get(element, "epochs"))
-            except KeyError:
-                continue
-        return int(found[0])
+        said, mixes = self._find(made, "epochs"), self._find(made, "weights")
+        return int(next((said[element] for element in mixes), next(iter(said.values()), 1)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "spread": self._spread}

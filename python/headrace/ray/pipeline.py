@@ -57,6 +57,7 @@ class SpreadPipeline:
     def start(self) -> None:
         if self._stopped:
             return
+        self._clock = Clock()
         self._team = Team(self._spec, self._rank)
         try:
             per_epoch = self._team.plan(self._checkpoint)
