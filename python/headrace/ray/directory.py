@@ -15,6 +15,10 @@ from .spec import NAMESPACE, Spec
 
 # how often it looks whether there is anybody left
 _LOOK = 1.0
+# a node that has no room so long has none
+_ROOM = 30.0
+# at the end of the name of a producer that was to be on such a node: the first one may not be quite gone
+_ELSEWHERE = "-elsewhere"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,14 +34,20 @@ class Entry:
 class _Place:
     """A producer, and what is known about where it is."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, chosen: bool) -> None:
         self.actor = actor
+        self.chosen = chosen  # its node was, by us
+        self.since = time.monotonic()
         self.where: dict[str, Any] | None = None
         self.ask()
 
     def ask(self) -> None:
         """Whether it is there, and where."""
         self.asked = self.actor.where.options(concurrency_group=CONTROL).remote()
+
+    @property
+    def has_no_room(self) -> bool:
+        return self.chosen and self.where is None and time.monotonic() - self.since > _ROOM
 
     def look(self) -> bool:
         """Whether it is still there, as far as that can be told without waiting."""
@@ -81,10 +91,14 @@ class Directory:
             for index, place in list(self._places.items()):
                 if not place.look():
                     del self._places[index]
+                elif place.has_no_room:
+                    ray.kill(place.actor)
+                    self._places[index] = _Place(self._make(index, None, _ELSEWHERE), chosen=False)
+            aligned, pack = self._spec.placement == "aligned", self._spec.placement == "pack"
             for index in range(self._spec.n_producers):
-                if index not in self._places and (self._spec.placement != "aligned"
-                                                  or index % self._spec.world == rank):
-                    self._places[index] = _Place(self._make(index, node))
+                if index not in self._places and (not aligned or index % self._spec.world == rank):
+                    chosen = node if aligned else self._pack if pack else None
+                    self._places[index] = _Place(self._make(index, chosen), chosen is not None)
             return [Entry(index, place.actor, place.where["node"] if place.where else None,
                           place.where["ip"] if place.where else None) for index, place in sorted(self._places.items())]
 
@@ -100,15 +114,12 @@ class Directory:
 
     # ---- producers ----
 
-    def _make(self, index: int, node: str) -> Any:
+    def _make(self, index: int, node: str | None, suffix: str = "") -> Any:
+        """On that node, or where Ray likes."""
         spec = self._spec
-        strategy: Any = "SPREAD"
-        if spec.placement == "aligned":
-            strategy = NodeAffinitySchedulingStrategy(node, soft=True)
-        elif spec.placement == "pack":
-            strategy = NodeAffinitySchedulingStrategy(self._pack, soft=True)
+        strategy: Any = NodeAffinitySchedulingStrategy(node, soft=True) if node is not None else "SPREAD"
         return ray.remote(concurrency_groups={CONTROL: 1})(Producer).options(
-            name=spec.producer_name(index), namespace=NAMESPACE, lifetime="detached", get_if_exists=True,
+            name=spec.producer_name(index) + suffix, namespace=NAMESPACE, lifetime="detached", get_if_exists=True,
             num_cpus=spec.num_cpus, max_restarts=-1, max_task_retries=0, scheduling_strategy=strategy,
             max_concurrency=spec.at_once).remote(spec, index)
 

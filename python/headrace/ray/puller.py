@@ -23,6 +23,9 @@ _log = logging.getLogger("headrace")
 _SLICE = 0.1
 # a unit that is waited for so long is told, each time
 _TELL = 60.0
+# a unit that is lost so often will be lost again
+_MOST_LOST = 100
+_LONGEST_REST = 2.0
 # what fails on one node may go well on another
 _TRIED_ELSEWHERE = "SpreadResourceError"
 
@@ -43,6 +46,7 @@ class _Pending:
         self.unit = unit
         self.attempts: list[_Attempt] = []
         self.made_at: float | None = None  # when that was seen
+        self.n_lost = 0
         self.first_at: float | None = None  # since when it is the one that is waited for
         self.error: errors.SpreadError | None = None  # of an attempt; there may be others
 
@@ -70,6 +74,7 @@ class Puller:
         self._fixed: dict[str, Any] | None = None
         self._run: str | None = None
         self._late = Lateness()
+        self._warm: dict[int, float] = {}  # producers that have started, and since when that is known
         self._told = 0.0
         self.counts: collections.Counter[str] = collections.Counter()
         self.links = Links()
@@ -128,10 +133,10 @@ class Puller:
             self._queue.clear()
             self._changed.notify_all()
 
-    def _rest(self) -> None:
+    def _rest(self, seconds: float = _SLICE) -> None:
         with self._changed:
             if not self._closing:
-                self._changed.wait(_SLICE)
+                self._changed.wait(seconds)
 
     def _issue(self) -> None:
         while not self._at_end and len(self._queue) + (self._arrived is not None) + self._n_held < self._depth:
@@ -168,7 +173,10 @@ class Puller:
 
     def _see(self, pending: _Pending) -> None:
         pending.made_at = time.monotonic()
-        self._late.add(pending.age)
+        # what was asked of a producer that was just being started says nothing of the others
+        attempt = pending.attempts[0]
+        if attempt.since >= self._warm.setdefault(attempt.index, pending.made_at):
+            self._late.add(pending.made_at - attempt.since)
 
     def _wait_for_head(self) -> None:
         """For its being made, then for its coming to this node. It is one after the other, as only so it can be told
@@ -227,11 +235,12 @@ class Puller:
         if head.age > max(self._told, _TELL):
             self._told = head.age + _TELL
             _log.warning("%s has been waited for for %.0f s", head.unit, head.age)
-        if len(head.attempts) > 1 or head.age < self._late.limit or len(self._team.entries) < 2:
+        if head.age < self._late.limit or len(self._team.entries) <= len(head.attempts):
             return
         self.counts["hedged"] += 1
-        late = head.attempts[0].index
+        late = head.attempts[-1].index
         self._ask(head)
+        del head.attempts[:-2]  # never more than two
         self._count()
         if self._team.suspect(late):
             self._move(late, head)
@@ -252,6 +261,10 @@ class Puller:
         """A producer, its node, or what it had made, is gone."""
         _log.warning("%s is lost, and asked for again: %s", head.unit, str(error).splitlines()[0])
         self.counts["lost"] += 1
+        head.n_lost += 1
+        if head.n_lost > _MOST_LOST:
+            raise errors.make({"class": "SpreadResourceError", "kind": "failed",
+                               "text": f"lost {head.n_lost} times, with its producers: {error}"}, None, head.unit) from error
         self._team.fail(attempt.index, isinstance(error, ray.exceptions.ActorDiedError))
         head.attempts.remove(attempt)
         head.made_at = None
@@ -259,7 +272,7 @@ class Puller:
             if self._team.suspect(attempt.index):
                 self._move(attempt.index, head)
         if not head.attempts:
-            self._rest()
+            self._rest(min(_LONGEST_REST, _SLICE * 2 ** (head.n_lost - 1)))
             self._ask(head)
             self.counts["reissued"] += 1
 

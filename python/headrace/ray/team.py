@@ -58,7 +58,7 @@ class Team:
                 except ray.exceptions.RayError:  # it is started anew, or has gone with those that were done
                     self._directory = find_directory(self._spec)
                 self._asked = None
-        elif now - self._asked_at > _SIGN or not self._entries:
+        elif now - self._asked_at > (_SIGN if all(entry.node for entry in self.entries) and self.entries else _POLL):
             self._asked = self._directory.join.remote(self._rank, self._node, sorted(self._dead))
             self._asked_at = now
             self._dead.clear()
@@ -74,32 +74,34 @@ class Team:
         return list(self._entries.values())
 
     def plan(self, checkpoint: str | None) -> int:
-        """How many steps an epoch has, which all producers know; and whether the checkpoint fits."""
-        failed: Exception | None = None
+        """How many steps an epoch has, which all producers know; and whether the checkpoint fits. Waits as long as lines
+        are counted; gives signs of life meanwhile."""
         until = time.monotonic() + _COME
-        asked: list[int] = []
+        failed: Exception | None = None
         while True:
             self.refresh()
-            entry = next((entry for entry in self.entries if entry.index not in asked), None)
-            if entry is None and time.monotonic() > until:
+            for entry in self.entries:
+                if entry.node is None or self._down.get(entry.index, 0) > time.monotonic():
+                    continue
+                asked = entry.actor.plan.remote(checkpoint)
+                while not ray.wait([asked], timeout=_SIGN)[0]:
+                    self.refresh()
+                try:
+                    told = ray.get(asked)
+                except ray.exceptions.RayActorError as error:
+                    failed = error
+                    self.fail(entry.index, isinstance(error, ray.exceptions.ActorDiedError))
+                    continue
+                if "error" in told:
+                    raise errors.make(told["error"], told["ip"], None)
+                self.saw(entry.index, told["node"])
+                return int(told["n_steps"])
+            if time.monotonic() > until:
                 raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
-                    f"no producer has answered for {_COME:.0f} s: the cluster may have no {self._spec.num_cpus} processors"
-                    f" left for each of {self._spec.n_producers} (num_cpus=, producers=)"
-                    + (f"; {failed}" if failed is not None else ""))}, None, None)
-            if entry is None:
-                time.sleep(_POLL)
-                asked.clear()
-                continue
-            try:
-                told = ray.get(entry.actor.plan.remote(checkpoint))
-            except ray.exceptions.RayActorError as error:
-                failed = error
-                asked.append(entry.index)
-                continue
-            if "error" in told:
-                raise errors.make(told["error"], told["ip"], None)
-            self.saw(entry.index, told["node"])
-            return int(told["n_steps"])
+                    f"no producer has come within {_COME:.0f} s; has the cluster {self._spec.num_cpus:g} processors left for"
+                    f" each of {self._spec.n_producers} (num_cpus=, producers=), and all nodes headrace?"
+                    + (f" {failed}" if failed is not None else ""))}, None, None)
+            time.sleep(_POLL)
 
     def leave(self) -> None:
         """The rank is done."""
