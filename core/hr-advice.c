@@ -95,6 +95,15 @@ append_less (GString *text, const HrModel *model, int who)
   }
 }
 
+static void
+append_processors (GString *text, guint n, const char *which)
+{
+  if (n == 1)
+    g_string_append_printf (text, "the one processor %sis at work", which);
+  else
+    g_string_append_printf (text, "all %u processors %sare at work", n, which);
+}
+
 /* … most of them for decode, if one has so much */
 static void
 append_hungriest (GString *text, const HrModel *model)
@@ -122,8 +131,6 @@ append_slowest (GString *text, const HrModel *model)
 static void
 append_change (GString *text, const HrModel *model, const HrChange *change)
 {
-  gdouble others = model->processors - model->free;
-
   switch (change->kind) {
   case HR_CHANGE_NONE:
     g_string_append (text,
@@ -148,23 +155,23 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
     g_string_append_printf (text, ", waiting for answers; give it concurrency=%u", change->value);
     break;
   case HR_CHANGE_CPUS:
-    g_string_append_printf (text, "all %u processors that it may use are at work",
-                            model->processors);
+    append_processors (text, model->processors, "that it may use ");
     append_hungriest (text, model);
     g_string_append_printf (text, "; give it cpus=%u", change->value);
     break;
   case HR_CHANGE_PROCESSORS:
-    g_string_append_printf (text, "all %u processors are at work", model->processors);
+    append_processors (text, model->processors, "");
     append_hungriest (text, model);
     g_string_append (text, "; more of them, another machine beside this one, or less work "
                            "(smaller images) would help");
     break;
   case HR_CHANGE_CROWDED:
+    append_processors (text, model->processors, "");
     g_string_append_printf (text,
-                            "all %u processors are at work, %.1f of them for other programs or the "
-                            "trainer's own threads; fewer of those, more processors, or less work "
-                            "(smaller images) would help",
-                            model->processors, others);
+                            ", %.0f %% of that for other programs or the trainer's own threads; "
+                            "fewer of those, more processors, or less work (smaller images) would "
+                            "help",
+                            100 * (1 - model->free / MAX (1, model->processors)));
     break;
   case HR_CHANGE_ALONE:
   case HR_CHANGE_BYTES:

@@ -17,6 +17,8 @@
 #define SPARE 1.25
 /* this share of the processors in other hands is more than what always goes on */
 #define CROWD 0.1
+/* who wants no more than this share of them gets it, however many others there are */
+#define MODEST 0.1
 /* one change at a time: what was measured says little of a run that is quite another */
 #define MOST_GROWTH 8
 
@@ -209,8 +211,12 @@ predict (const HrModel *model, HrModel *changed, HrChange *change)
   int next;
   gdouble after;
 
-  changed->starved = TRUE; /* it will want more than it did */
+  changed->starved = FALSE;
   after = hr_model_period (changed, &next);
+  if (cpu_time (changed) > MODEST * MAX (1, changed->processors) * after) {
+    changed->starved = TRUE; /* it will want more than it did */
+    after = hr_model_period (changed, &next);
+  }
 
   if (!hr_model_is_sure (model) || (next == HR_MODEL_PROCESSORS && is_crowded (changed)))
     return;

@@ -204,6 +204,12 @@ test_crowd (void)
   change = advise (&model);
   g_assert_cmpint (change.kind, ==, HR_CHANGE_WORKERS);
   g_assert_true (isnan (change.wait_ratio));
+  /* who needs next to nothing gets that everywhere */
+  one[0].cpu = 0.02;
+  change = advise (&model);
+  assert_near (change.wait_ratio, 0);
+  g_assert_cmpint (change.next, ==, HR_MODEL_TRAINER);
+  one[0].cpu = 0.4;
   /* on two that are free it would */
   model.free = 2;
   change = advise (&model);
@@ -310,7 +316,7 @@ test_words (void)
   model.starved = TRUE;
   model.wait = 0.26;
   assert_says (&model,
-               "all 2 processors are at work, 0.5 of them for other programs or the trainer's own "
+               "all 2 processors are at work, 25 % of that for other programs or the trainer's own "
                "threads; fewer of those, more processors, or less work (smaller images) would help",
                NULL);
   model.machine = 8;
@@ -319,6 +325,12 @@ test_words (void)
   assert_says (&model,
                "all 2 processors that it may use are at work, 74 % of that by decode; give it "
                "cpus=8: predicted wait ratio 0.63 → 0.50, then bound by decode",
+               "cpus");
+  model.processors = 1;
+  model.wait = 0.44;
+  assert_says (&model,
+               "the one processor that it may use is at work, 74 % of that by decode; give it "
+               "cpus=8: predicted wait ratio 0.81 → 0.50, then bound by decode",
                "cpus");
 }
 
