@@ -347,6 +347,12 @@ test_live (void)
     pull (pipeline);
   g_object_get (a, "workers", &workers, NULL);
   g_assert_cmpuint (workers, ==, 2);
+  /* who was about to change it comes too late */
+  g_assert_false (hr_element_turn (a, hr_element_find_prop (a, "workers", NULL), 9));
+  g_object_get (a, "workers", &workers, NULL);
+  g_assert_cmpuint (workers, ==, 2);
+  small_set (a, "workers", "auto");
+  g_assert_true (hr_element_is_auto (a, "workers"));
   g_object_set (a, "workers", (guint64)1, NULL);
   g_assert_false (hr_element_is_auto (a, "workers"));
   small_set (a, "workers", "auto");
