@@ -310,6 +310,34 @@ test_window (void)
 
 /* the replay counts as steps that are to be done, at a rate of its own */
 static void
+assert_auto (const char *automatic, const char *expected)
+{
+  g_autofree char *json = g_strdup_printf ("{'auto':%s,'elements':[]}", automatic);
+  g_autoptr (JsonNode) node = parse (g_strdelimit (json, "'", '"'));
+  const LaunchEnd end = { 0, NULL, NULL };
+  g_autofree char *text = launch_summary (json_node_get_object (node), &end);
+  const char *line = strstr (text, "auto:");
+
+  if (expected == NULL)
+    g_assert_null (line);
+  else
+    g_assert_true (line != NULL && g_str_has_prefix (line, expected));
+}
+
+static void
+test_auto_line (void)
+{
+  assert_auto ("null", NULL);
+  assert_auto ("{'settled_s':3.14,'settings':[{'element':'a','property':'workers','value':4,"
+               "'changes':2},{'element':'b','property':'workers','value':1,'changes':0},"
+               "{'element':'c','property':'concurrency','value':64,'changes':1}]}",
+               "auto: a workers=4, c concurrency=64; settled after 3.1 s\n");
+  assert_auto ("{'settled_s':null,'settings':[{'element':'a','property':'workers','value':1,"
+               "'changes':0}]}",
+               "auto: nothing was changed; not settled yet\n");
+}
+
+static void
 test_headspace_line (void)
 {
   g_autoptr (JsonNode) before =
@@ -402,6 +430,7 @@ main (int argc, char **argv)
   g_test_add_func ("/launch/progress", test_progress);
   g_test_add_func ("/launch/narrow", test_narrow);
   g_test_add_func ("/launch/window", test_window);
+  g_test_add_func ("/launch/auto-line", test_auto_line);
   g_test_add_func ("/launch/headspace-line", test_headspace_line);
   g_test_add_func ("/launch/elements", test_elements);
   g_test_add_func ("/launch/unknown", test_unknown);

@@ -194,6 +194,35 @@ append_headspace (GString *text, JsonObject *stats)
   g_string_append_c (text, '\n');
 }
 
+/* what has been found, as a text would set it */
+static void
+append_auto (GString *text, JsonObject *stats)
+{
+  JsonObject *automatic = launch_get_object (stats, "auto");
+  JsonArray *settings = automatic != NULL ? launch_get_array (automatic, "settings") : NULL;
+  gdouble settled = automatic != NULL ? launch_get_number (automatic, "settled_s") : NAN;
+  guint n = 0;
+
+  if (settings == NULL)
+    return;
+  g_string_append (text, "auto: ");
+  for (guint i = 0; i < json_array_get_length (settings); i++) {
+    JsonObject *setting = json_array_get_object_element (settings, i);
+
+    if (launch_get_whole (setting, "changes") > 0)
+      g_string_append_printf (text, "%s%s %s=%" G_GINT64_FORMAT, n++ > 0 ? ", " : "",
+                              launch_get_string (setting, "element"),
+                              launch_get_string (setting, "property"),
+                              launch_get_whole (setting, "value"));
+  }
+  if (n == 0)
+    g_string_append (text, "nothing was changed");
+  if (isnan (settled))
+    g_string_append (text, "; not settled yet\n");
+  else
+    g_string_append_printf (text, "; settled after %.1f s\n", settled);
+}
+
 /* the last line: what happened, and what is missing */
 static void
 append_end (GString *text, JsonObject *stats, const LaunchEnd *end)
@@ -237,6 +266,7 @@ launch_summary (JsonObject *stats, const LaunchEnd *end)
   if (launch_get_string (stats, "sha256") != NULL)
     g_string_append_printf (text, "sha256 %s\n", launch_get_string (stats, "sha256"));
   append_verdict (text, stats);
+  append_auto (text, stats);
   append_headspace (text, stats);
   append_end (text, stats, end);
   return g_string_free (text, FALSE);
