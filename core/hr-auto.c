@@ -58,7 +58,7 @@ make_knob (HrElement *element, const HrProp *prop, HrKnobKind kind)
 {
   return (HrKnob){ .kind = kind,
                    .part = element->index,
-                   .computes = !element->def->waits,
+                   .computes = !element->def->waits && !element->def->light,
                    .least = (guint64)MAX (prop->min, 1),
                    .most = prop->max >= 0x1p63 ? G_MAXINT64 : (guint64)prop->max };
 }

@@ -366,6 +366,27 @@ test_live (void)
   g_object_unref (pipeline);
 }
 
+/* who computes has no more workers than there are processors; who waits may have */
+static void
+test_cpus (void)
+{
+  SmallRig rig;
+  HrElement *compute, *waits;
+
+  small_rig_set_up (&rig);
+  small_set_pipeline (rig.pipeline, "cpus", "2");
+  small_set_pipeline (rig.pipeline, "auto", "true");
+  compute = small_compute (rig.pipeline, "compute", 0, small_sleep, GINT_TO_POINTER (1000));
+  waits = small_waits (rig.pipeline, "waits", 0, small_sleep, GINT_TO_POINTER (2000));
+  small_link (rig.pipeline, small_source (rig.pipeline, "source", 1500, NULL, NULL), compute, waits,
+              small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+  small_run (rig.pipeline);
+  small_assert_counts (&rig.sink, 1500);
+  g_assert_cmpuint (compute->run->n_workers, <=, 2);
+  g_assert_cmpuint (waits->run->n_workers, >=, 2);
+  small_rig_tear_down (&rig);
+}
+
 /* nothing is automatic: nothing is counted, and the numbers say so */
 static void
 test_none (void)
@@ -418,6 +439,7 @@ main (int argc, char **argv)
   g_test_add_func ("/auto/refused", test_refused);
   g_test_add_func ("/auto/set", test_set);
   g_test_add_func ("/auto/live", test_live);
+  g_test_add_func ("/auto/cpus", test_cpus);
   g_test_add_func ("/auto/none", test_none);
   g_test_add_func ("/auto/memory", test_memory);
   return g_test_run ();
