@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Every relative link of every page leads somewhere, to a heading that is there; every page is reached from the index,
-docs/README.md, and the index from README.md; every picture is shown by some page.
+docs/README.md, and the index from README.md; every picture is shown by some page; every file that is named is there.
 
 usage: test-links.py SOURCE_ROOT
 """
 import pathlib
+import re
 import sys
 import traceback
 
@@ -12,6 +13,7 @@ import markdown
 
 ROOT = pathlib.Path(sys.argv[1]).resolve()
 DOCS = ROOT / "docs"
+FOLDERS = ["bench", "core", "core-test", "demo", "docs", "examples", "pipelines", "plugins", "python", "tests", "tools"]
 PAGES = sorted(page for page in [*ROOT.glob("*.md"), *(p for top in ROOT.iterdir() if top.is_dir() for p in top.rglob("*.md"))]
                if not page.relative_to(ROOT).parts[0].startswith((".", "build")) and "node_modules" not in page.parts)
 
@@ -44,6 +46,14 @@ def test_targets():
                     wrong.append(f"{where}: there is no such heading")
     assert count > 100, count
     assert not wrong, "\n".join(wrong)
+
+
+def test_paths():
+    """files and folders of the repository that pages name in `code` are there"""
+    names = [(page, name) for page in PAGES if page.name != "CHANGES.md"
+             for name in re.findall(r"`((?:%s)/[\w./-]*)`" % "|".join(FOLDERS), "\n".join(markdown.prose(page)))]
+    lost = [f"{page.relative_to(ROOT)}: {name}" for page, name in names if not (ROOT / name).exists()]
+    assert len(names) > 20 and not lost, "; ".join(lost)
 
 
 def reached(start):
