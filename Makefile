@@ -205,6 +205,7 @@ bench-auto: ## automatic settings beside the best of fixed ones, on four loads; 
 	@$(DEPS) build
 	@tools/compile build/release --buildtype=release
 	@bench/auto build/release
+
 .PHONY: bench-overhead
 bench-overhead: ## processor time of a run with dashboard, trace and record, beside one with none of the three; some minutes
 	@$(DEPS) build

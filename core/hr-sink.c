@@ -101,11 +101,11 @@ keep_lost_batches (HrBuffer **buffers, guint n)
 
 /* the sink's own thread tells itself what it waits for, and does */
 static void
-trace_take (const HrRun *run, HrBuffer **buffers, guint n, gint64 now)
+trace_take (const HrRun *run, HrBuffer **buffers, guint n, gint64 asked_at, gint64 now)
 {
   if (!hr_trace_is_on () || hr_worker_self != NULL)
     return;
-  hr_trace_wait (run, HR_WAIT_INPUT, run->asked_at, now);
+  hr_trace_wait (run, HR_WAIT_INPUT, asked_at, now);
   for (guint i = 0; i < n; i++)
     hr_trace_taken (run, buffers[i], run->got_at);
 }
@@ -136,7 +136,7 @@ hr_sink_take (HrRun *run, HrBuffer **buffers, guint n, gint64 now)
       hr_digest_update (run->checksum, buffers[i]);
   }
   __atomic_store_n (&run->got_at, run->checksum != NULL ? hr_now () : now, __ATOMIC_RELAXED);
-  trace_take (run, buffers, n, now);
+  trace_take (run, buffers, n, now - waited, now);
 }
 
 void

@@ -67,6 +67,8 @@ class Tracing(unittest.TestCase):
         self.assertEqual(stats["trace"], {"events": len(trace.events), "left_out": 0, "error": None})
         for element in stats["elements"]:
             name, slices = element["name"], trace.work_of(element["name"])
+            if name.startswith("appsink"):  # it has no thread
+                continue
             worked = sum(s.worked(name) for s in slices if not any(s in other.inside for other in slices)) / 1e9
             self.assertAlmostEqual(worked, element["working_s"], delta=0.002 + 0.01 * element["working_s"], msg=name)
             if "requests" in element and name != "s3src0":  # those that were done without a wait are in no slice
@@ -75,6 +77,7 @@ class Tracing(unittest.TestCase):
                 items = sum(1 if s.category == "step" else s.args["items"] for s in slices if s.category != "member")
                 self.assertEqual(items, element["items"], name)
         self.assertTrue(all(s.name in WAITS for s in trace.slices("wait")))
+        self.assertLessEqual(max(s.end for s in trace.slices("work", "member", "step", "wait", "fetch")) / 1e9, stats["wall_s"])
 
     def test_threads(self):
         """work of each thread, its waits, queues and steps; one worker and four"""
@@ -105,6 +108,26 @@ class Tracing(unittest.TestCase):
         trace, stats = run(self.path, TEXT.format(workers=4), "--serial")
         self.compare(trace, stats)
         self.assertEqual(list(trace.threads.values()), ["all elements"])
+
+    def test_pulled(self):
+        """what a program pulls: its steps, and that it waits for them, on a track of its own; with --serial all that is done for it, too"""
+        for options, names in (((), {"fakesrc0", "identity0", "batch0", "appsink0, the program"}), (("--serial",), {"appsink0, the program"})):
+            trace, stats = run(self.path, "fakesrc num-buffers=40 ! identity sleep=1ms ! batch size=4 ! appsink", *options)
+            self.compare(trace, stats)
+            self.assertEqual(set(trace.threads.values()), names)
+            steps = trace.slices("step")
+            self.assertEqual([s.args["step"] for s in steps], list(range(10)))
+            waits = [s for s in trace.slices("wait") if owner(s) == "appsink0"]
+            self.assertEqual(len(waits), 10)
+            self.assertAlmostEqual(sum(s.end - s.begin for s in waits[1:]) / 1e9, stats["prepare_s"], delta=0.001)
+            self.assertAlmostEqual(sum(s.end - s.begin for s in steps) / 1e9, stats["train_s"], delta=0.001)
+
+    def test_join(self):
+        """behind a join samples have other numbers: work of all inputs is there, and no flow leads astray"""
+        trace, stats = run(self.path, "join name=j mode=concat ! fakesink fakesrc num-buffers=5 ! j. fakesrc num-buffers=7 ! tee name=t "
+                           "t. ! j. t. ! fakesink")
+        self.compare(trace, stats)
+        self.assertEqual(trace.flows, [])
 
     def test_fetches(self):
         """each transfer has its slices, and a flow to the step that its sample is in; one worker and four, and serial"""
