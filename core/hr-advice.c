@@ -281,7 +281,8 @@ hr_advice_to_json (const HrModel *model, const HrChange *change)
   hr_json_add_string (json, "property", changes ? properties[change->kind] : NULL);
   hr_json_add_double (json, "value",
                       changes && change->kind != HR_CHANGE_NOT_SERIAL ? change->value : NAN);
-  hr_json_add_double (json, "predicted_wait_ratio", known ? change->wait_ratio : NAN);
+  hr_json_add_double (json, "predicted_wait_ratio",
+                      known && model->train > 0 ? change->wait_ratio : NAN);
   hr_json_add_double (json, "predicted_speedup", known ? change->speedup : NAN);
   hr_json_add_string (json, "next", next_name (model, change->next));
   json_builder_end_object (json);
