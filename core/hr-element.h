@@ -82,6 +82,8 @@ gboolean hr_element_is_set (HrElement *element, const char *property);
  * hr_element_is_auto:
  * @property: one of the element's own, or one that every element has
  *
+ * Tells who decides about a setting.
+ *
  * Returns: %TRUE if the core finds its value while the pipeline runs: it was set to "auto", or
  *   nobody has set it and the pipeline has auto=true and is running, or has run
  */

@@ -5,10 +5,13 @@
 G_BEGIN_DECLS
 
 char *hr_json_write (JsonNode *node, gboolean pretty);
+
 /**
  * hr_json_append_string: (skip)
+ * @text: what has been written so far
+ * @string: any bytes
  *
- * @string in quotes; what is not UTF-8 in it is replaced.
+ * Appends @string in quotes; what is not UTF-8 in it is replaced.
  */
 void hr_json_append_string (GString *text, const char *string);
 

@@ -61,7 +61,8 @@ def run(command, **how):
     done = subprocess.run([str(c) for c in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
                           timeout=how.pop("timeout", 1800), stdin=subprocess.DEVNULL, errors="replace", **how)
     if done.returncode:
-        raise AssertionError(f"{' '.join(map(str, command))}: {done.returncode}\n{done.stdout[-6000:]}")
+        words = " ".join(str(c) for c in command if c != INSIDE)
+        raise AssertionError(f"{words}: {done.returncode}\n{done.stdout[-6000:]}")
     return done.stdout
 
 
