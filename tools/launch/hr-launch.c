@@ -449,6 +449,7 @@ open_dashboard (HrPipeline *pipeline, LaunchWatch *watch, Dashboard **dashboard,
   return TRUE;
 }
 
+/* @error: of a run that did not begin; what ends one is noted when it comes */
 static void
 close_dashboard (Dashboard *dashboard, const GError *error)
 {
@@ -509,7 +510,7 @@ run (HrPipeline *pipeline)
     hr_pipeline_wait (pipeline, NULL);
   }
   signal_number = launch_watch_end (watch);
-  close_dashboard (dashboard, error);
+  close_dashboard (dashboard, started ? NULL : error);
   if (started && options.checkpoint != NULL)
     launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
 
