@@ -193,12 +193,13 @@ static gint held, n_held;
 
 /* somebody upstream who does not leave as long as the test wants */
 static gboolean
-hold (gpointer data G_GNUC_UNUSED, gint64 value, HrOut *out G_GNUC_UNUSED,
-      GError **error G_GNUC_UNUSED)
+hold (gpointer data G_GNUC_UNUSED, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED)
 {
-  if (value >= 3)
-    g_atomic_int_inc (&n_held);
-  while (value >= 3 && g_atomic_int_get (&held))
+  if (value < 3)
+    return TRUE;
+  hr_out_sleep (out, 1); /* those before it go on */
+  g_atomic_int_inc (&n_held);
+  while (g_atomic_int_get (&held))
     g_usleep (1000);
   return TRUE;
 }
@@ -375,6 +376,20 @@ test_fits (void)
   small_assert_live (live);
 }
 
+/* what is kept is the budget's, too: nothing else may have it */
+static void
+test_counted (void)
+{
+  g_autoptr (HrPipeline) pipeline =
+      start ("headspace=16 memory=4MiB fakesrc size=64KiB ! identity queue-items=1 ! batch size=2 "
+             "queue-items=1 ! trainsim step-time=0s");
+  g_autoptr (JsonObject) stats = NULL;
+
+  g_assert_true (hr_pipeline_wait (pipeline, NULL));
+  stats = get_stats (pipeline);
+  g_assert_cmpint (json_object_get_int_member (stats, "budget_peak_bytes"), >=, 16 * 2 * 65536);
+}
+
 static void
 test_one_too_large (void)
 {
@@ -392,12 +407,15 @@ test_one_too_large (void)
 static void
 test_numbers (void)
 {
+  gint64 begin = g_get_monotonic_time ();
   g_autoptr (HrPipeline) pipeline = start ("headspace=6 fakesrc interval=2ms ! batch size=2 ! "
                                            "prefetchqueue ! trainsim step-time=2ms");
   g_autoptr (JsonObject) stats = NULL;
   JsonObject *headspace, *own;
+  gint64 end;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
+  end = g_get_monotonic_time ();
   stats = get_stats (pipeline);
   headspace = json_object_get_object_member (stats, "headspace");
   own = json_object_get_object_member (headspace, "own");
@@ -414,6 +432,9 @@ test_numbers (void)
                             "with data at no cost the trainer does "));
   g_assert_true (json_object_get_null_member (headspace, "images_per_s"));
   /* the run's own numbers are those of before */
+  g_assert_cmpfloat (json_object_get_double_member (stats, "wall_s"), <=,
+                     (double)(end - begin) / G_USEC_PER_SEC
+                         - json_object_get_double_member (headspace, "wall_s"));
   g_assert_cmpint (json_object_get_int_member (stats, "steps"), ==, 6);
   g_assert_cmpstr (json_object_get_string_member (stats, "status"), ==, "ended");
 }
@@ -480,6 +501,7 @@ main (int argc, char **argv)
   g_test_add_func ("/headspace/too-large", test_too_large);
   g_test_add_func ("/headspace/advice", test_advice);
   g_test_add_func ("/headspace/fits", test_fits);
+  g_test_add_func ("/headspace/counted", test_counted);
   g_test_add_func ("/headspace/one-too-large", test_one_too_large);
   g_test_add_func ("/headspace/numbers", test_numbers);
   g_test_add_func ("/headspace/none", test_none);
