@@ -193,11 +193,11 @@ static gint held, n_held;
 
 /* somebody upstream who does not leave as long as the test wants */
 static gboolean
-hold (gpointer data G_GNUC_UNUSED, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED)
+hold (gpointer data G_GNUC_UNUSED, gint64 value, HrOut *out G_GNUC_UNUSED,
+      GError **error G_GNUC_UNUSED)
 {
   if (value < 3)
     return TRUE;
-  hr_out_sleep (out, 1); /* those before it go on */
   g_atomic_int_inc (&n_held);
   while (g_atomic_int_get (&held))
     g_usleep (1000);
@@ -220,6 +220,7 @@ test_late (void)
     small_link (rig.pipeline, small_source (rig.pipeline, "source", -1, NULL, NULL),
                 small_waits (rig.pipeline, "held", 1, hold, NULL),
                 small_pull (rig.pipeline, "program"), NULL);
+    small_set (hr_pipeline_get_element (rig.pipeline, "held"), "window", "1"); /* no more in hand */
     small_set_pipeline (rig.pipeline, "headspace", "3");
     g_assert_true (hr_pipeline_start (rig.pipeline, NULL));
     for (guint i = 0; i < 3; i++)

@@ -6,14 +6,15 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include "headrace.h"
+#include "hr-sync.h"
 
 static struct {
-  GMutex lock;
+  HrMutex lock;
   guint shown;     /* lines that are drawn */
   glong columns;   /* … and how wide the last is */
   gboolean plain;  /* the cursor can go nowhere but to the beginning of its line */
   gboolean colour; /* … or what is drawn may stand out */
-} screen;
+} screen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static gboolean
 is_dumb (void)
@@ -61,7 +62,7 @@ launch_screen_draw (const GPtrArray *lines, gint strong)
   g_autoptr (GString) text = g_string_new (NULL);
   guint first;
 
-  g_mutex_lock (&screen.lock);
+  hr_mutex_lock (&screen.lock);
   if (screen.plain)
     clear ();
   else if (screen.shown > 1)
@@ -80,7 +81,7 @@ launch_screen_draw (const GPtrArray *lines, gint strong)
   fflush (stderr);
   screen.shown = lines->len - first;
   screen.columns = lines->len > 0 ? g_utf8_strlen (lines->pdata[lines->len - 1], -1) : 0;
-  g_mutex_unlock (&screen.lock);
+  hr_mutex_unlock (&screen.lock);
 }
 
 void
@@ -88,13 +89,13 @@ launch_screen_print (const char *format, ...)
 {
   va_list args;
 
-  g_mutex_lock (&screen.lock);
+  hr_mutex_lock (&screen.lock);
   clear ();
   va_start (args, format);
   vfprintf (stderr, format, args);
   va_end (args);
   fflush (stderr);
-  g_mutex_unlock (&screen.lock);
+  hr_mutex_unlock (&screen.lock);
 }
 
 /* ---- what others print ---- */
@@ -110,11 +111,11 @@ write_message (GLogLevelFlags level, const GLogField *fields, gsize n_fields, gp
 {
   GLogWriterOutput result;
 
-  g_mutex_lock (&screen.lock);
+  hr_mutex_lock (&screen.lock);
   clear ();
   fflush (stderr);
   result = g_log_writer_default (level, fields, n_fields, data);
-  g_mutex_unlock (&screen.lock);
+  hr_mutex_unlock (&screen.lock);
   return result;
 }
 
