@@ -172,6 +172,7 @@ transform_loop (HrWorker *worker)
     hr_counter_add (&worker->blocked_in, begin - mark);
     if (n == HR_POP_MEMBER) {
       sample = member.split->sample->sample;
+      hr_trace_touch (run, begin, sample);
       work_on_member (worker, link, member);
       mark = hr_now ();
       count_work (worker, begin, mark);
@@ -181,10 +182,11 @@ transform_loop (HrWorker *worker)
     count_items (worker, items, n);
     if (run->def->each != NULL && !alone && !(items[0]->flags & HR_BUFFER_HOLE)) {
       sample = items[0]->sample;
+      hr_trace_touch (run, begin, sample);
       begin_split (worker, link, items[0], ticket);
       mark = hr_now ();
       count_work (worker, begin, mark);
-      hr_trace_work (run, begin, mark, sample, 1);
+      hr_trace_split (run, begin, mark, sample);
       continue;
     }
     hand = (Hand){ .link = link, .ticket = ticket };

@@ -248,8 +248,9 @@ demand (HrLink *link)
   HrElement *element = link->from;
   const HrElementDef *def = element->def;
   HrWorker *worker;
-  gint64 begin, nested, end;
+  gint64 begin, nested, end, own;
   guint64 items;
+  gboolean idle;
 
   if (def->pushable) {
     wait_for_program (link);
@@ -274,10 +275,14 @@ demand (HrLink *link)
     transform (element);
   /* what elements upstream took inside is theirs */
   end = hr_now ();
-  hr_counter_add (&worker->working, end - begin - element->pipeline->serial_nested);
+  own = end - begin - element->pipeline->serial_nested;
+  /* it had nothing to work on, and has only asked for more */
+  idle = worker->items == items && def->create == NULL && def->choose == NULL
+         && element->pipeline->serial_nested > 0;
+  hr_counter_add (idle ? &worker->blocked_in : &worker->working, own);
   hr_counter_add (&worker->blocked_in, element->pipeline->serial_nested);
   element->pipeline->serial_nested = nested + end - begin;
-  if (worker->items != items || def->create != NULL || def->choose != NULL)
+  if (!idle)
     hr_trace_work (element->run, begin, end,
                    def->process != NULL || def->each != NULL ? worker->out->sample : -1,
                    (guint)(worker->items - items));

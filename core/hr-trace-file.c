@@ -251,6 +251,12 @@ wait_name (HrWait wait)
 }
 
 static void
+touch (HrTraceFile *file, guint tid, const HrTraceRecord *record)
+{
+  hr_trace_flows_note_work (file->flows, record->element, tid, record->begin, record->sample);
+}
+
+static void
 add_slice (HrTraceFile *file, guint tid, const HrTraceRecord *record)
 {
   const char *element = hr_element_get_name (get_element (file, record->element));
@@ -283,7 +289,8 @@ add_slice (HrTraceFile *file, guint tid, const HrTraceRecord *record)
   if (record->sample >= 0)
     add_int (file, "sample", record->sample);
   end_args (file);
-  hr_trace_flows_note_work (file->flows, record->element, tid, record->begin, record->sample);
+  if (record->kind == HR_TRACE_WORK && !record->what)
+    touch (file, tid, record);
 }
 
 void
@@ -292,6 +299,9 @@ hr_trace_file_add (HrTraceFile *file, guint tid, HrTraceRecord *record)
   switch ((HrTraceKind)record->kind) {
   case HR_TRACE_TAKEN:
     hr_trace_flows_end (file->flows, tid, record->begin, record->sample, record->n);
+    break;
+  case HR_TRACE_TOUCH:
+    touch (file, tid, record);
     break;
   case HR_TRACE_TICKET:
     add_ticket_end (file, record, FALSE);

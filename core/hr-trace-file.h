@@ -5,6 +5,7 @@
 
 typedef enum {
   HR_TRACE_WORK,
+  HR_TRACE_TOUCH, /* of a sample, whose slice comes later */
   HR_TRACE_MEMBER,
   HR_TRACE_STEP,
   HR_TRACE_TAKEN, /* n samples from `sample` on */
@@ -16,7 +17,8 @@ typedef enum {
 /* what a thread notes; times are hr_now()'s */
 typedef struct {
   guint8 kind;     /* HrTraceKind */
-  guint8 what;     /* HR_TRACE_WAIT: HrWait; HR_TRACE_TICKET: it is done */
+  guint8 what;     /* HR_TRACE_WAIT: HrWait; HR_TRACE_TICKET: it is done; HR_TRACE_WORK: it has been
+                    * touched already */
   guint16 element; /* its index */
   guint n;         /* items; which member */
   gint64 begin, end;

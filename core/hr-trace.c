@@ -82,6 +82,26 @@ hr_trace_work (const HrRun *run, gint64 begin, gint64 end, gint64 sample, guint 
 }
 
 void
+hr_trace_touch (const HrRun *run, gint64 begin, gint64 sample)
+{
+  if (hr_trace_is_on ())
+    note (run, (HrTraceRecord){
+                   .kind = HR_TRACE_TOUCH, .begin = begin, .end = begin, .sample = sample });
+}
+
+void
+hr_trace_split (const HrRun *run, gint64 begin, gint64 end, gint64 sample)
+{
+  if (hr_trace_is_on ())
+    note (run, (HrTraceRecord){ .kind = HR_TRACE_WORK,
+                                .what = TRUE,
+                                .n = 1,
+                                .begin = begin,
+                                .end = end,
+                                .sample = sample });
+}
+
+void
 hr_trace_member (const HrRun *run, gint64 begin, gint64 end, gint64 sample, guint member)
 {
   if (hr_trace_is_on ())

@@ -32,7 +32,12 @@ hr_trace_is_on (void)
 /* @sample: its number, -1: of none, or of several; @items: buffers that this took, or a source made
  */
 void hr_trace_work (const HrRun *run, gint64 begin, gint64 end, gint64 sample, guint items);
-/* one of a sample's members, while others work on others */
+/* The work on @sample that begins at @begin is part of its way. Before others may hand it on, and
+ * it has come to its step; hr_trace_split() and hr_trace_member() do not say so themselves */
+void hr_trace_touch (const HrRun *run, gint64 begin, gint64 sample);
+/* hr_trace_work() on a sample whose members others may work on */
+void hr_trace_split (const HrRun *run, gint64 begin, gint64 end, gint64 sample);
+/* one of its members */
 void hr_trace_member (const HrRun *run, gint64 begin, gint64 end, gint64 sample, guint member);
 /* what a sink does with a step is the trainer's */
 void hr_trace_step (const HrRun *run, gint64 begin, gint64 end, gint64 step);
