@@ -556,6 +556,11 @@ hr_element_def_check (const HrElementDef *def, GError **error)
       return unsound (def, error, "%s", wrong->message);
     if (prop->offset >= def->self_size)
       return unsound (def, error, "property \"%s\" lies outside its struct", hr_prop_name (prop));
+    if ((prop->flags & HR_PROP_AUTO) != 0 && def->lookahead == NULL && def->concurrency == NULL)
+      return unsound (def, error,
+                      "property \"%s\" is automatic, and neither lookahead nor concurrency says "
+                      "what of",
+                      hr_prop_name (prop));
     if (hr_props_find (hr_common_props, hr_prop_name (prop)) != NULL)
       return unsound (def, error, "every element has a property \"%s\" already",
                       hr_prop_name (prop));

@@ -207,12 +207,14 @@ test_def_check (void)
 {
   static const HrProp clash[] = { HR_PROP_UINT (Thing, count, 0, 9, 0, "x"), HR_PROP_END };
   HrProp common[] = { clash[0], HR_PROP_END };
+  HrProp automatic[] = { clash[0], HR_PROP_END };
   HrProp twice[] = { clash[0], clash[0], HR_PROP_END };
   HrElementDef def;
   guint n = 0;
 
   g_assert_true (hr_element_def_check (&hr_element_thing, NULL));
   common[0].field = "queue_items";
+  automatic[0].flags = HR_PROP_LIVE | HR_PROP_AUTO;
 #define BAD(change)                                                                                \
   G_STMT_START                                                                                     \
   {                                                                                                \
@@ -239,9 +241,10 @@ test_def_check (void)
   BAD (def.block = def.group = zero; def.takes_holes = TRUE; def.parallel = HR_PARALLEL_YES);
   BAD (def.props = common);
   BAD (def.props = twice);
+  BAD (def.props = automatic); /* of what? */
   BAD (def.self_size = 8);
 #undef BAD
-  g_assert_cmpuint (n, ==, 16);
+  g_assert_cmpuint (n, ==, 17);
 }
 
 int

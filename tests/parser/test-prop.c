@@ -194,6 +194,9 @@ test_check (void)
     HR_PROP_STRING (Thing, mark, "x", "It is required and has a default",
                     .flags = HR_PROP_REQUIRED),
     HR_PROP_UINT (Thing, count, 0, 9, 0, "Numbers are never required", .flags = HR_PROP_REQUIRED),
+    HR_PROP_UINT (Thing, count, 0, 9, 0, "What is automatic is live", .flags = HR_PROP_AUTO),
+    HR_PROP_BOOL (Thing, flag, FALSE, "Only numbers are automatic",
+                  .flags = HR_PROP_LIVE | HR_PROP_AUTO),
     HR_PROP_END
   };
 

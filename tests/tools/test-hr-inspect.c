@@ -105,7 +105,7 @@ test_element (void)
     "n            uint, 0 to 9, default 1",
     "A number",
     "on-error     enum, default | fail | skip, default default, live, stream",
-    "workers      uint of threads, 0 to 256, default 0, live",
+    "workers      uint of threads, 0 to 256, default 0, live, auto",
     "name         string, unset"
   };
 
@@ -165,6 +165,7 @@ test_element_json (void)
   g_assert_cmpstr (json_object_get_string_member (prop, "min"), ==, "0");
   g_assert_cmpstr (json_object_get_string_member (prop, "max"), ==, "9");
   g_assert_false (json_object_get_boolean_member (prop, "live"));
+  g_assert_false (json_object_get_boolean_member (prop, "auto"));
   prop = prop_named (element, "common_properties", "on-error");
   g_assert_cmpuint (json_array_get_length (json_object_get_array_member (prop, "choices")), ==, 3);
   g_assert_true (json_object_get_boolean_member (prop, "stream"));
@@ -268,6 +269,8 @@ test_complete (void)
   assert_completes ("regone ordered=f", "ordered=false\n");
   assert_completes ("seria", "serial=\n");
   assert_completes ("serial=t", "serial=true\n");
+  assert_completes ("regone workers=a", "workers=auto\n");
+  assert_completes ("regone window=a", "");
   assert_completes ("regone n=", "");
   assert_completes ("regone ! 'unclosed", "");
   assert_completes ("regsick n", "");
