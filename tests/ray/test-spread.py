@@ -105,17 +105,24 @@ class Spread(unittest.TestCase):
         thread = threading.Thread(target=watch)
         thread.start()
         try:
-            n, largest = 0, 0
+            n, largest, total = 0, 0, 0
             with self.spread(epochs=4, depth=depth) as spread:
                 for _ in range(4):
                     for step in spread:
                         n += 1
-                        largest = max(largest, sum(array.nbytes for name in step for array in cluster.arrays(step[name])))
-                self.assertLessEqual(spread.stats()["peak_units"], depth + 1)
+                        nbytes = sum(array.nbytes for name in step for array in cluster.arrays(step[name]))
+                        largest, total = max(largest, nbytes), total + nbytes
+            stats = spread.stats()
         finally:
             done.set()
             thread.join()
         self.assertEqual(n, 4 * 6)
+        self.assertLessEqual(stats["peak_units"], depth + 1)
+        self.assertEqual((stats["steps"], stats["units"]["units"], stats["n_steps"]), (n, n, n))
+        self.assertEqual(sum(link["bytes"] for link in stats["links"].values()), total)
+        self.assertEqual([producer["units"] for producer in stats["producers"]], [stats["units"]["asked"]])
+        self.assertEqual(stats["producers"][0]["pipeline"]["elements"][0]["factory"], "filesrc")
+        self.assertIn(stats["verdict"]["kind"], ("trainer", "producers"))
         self.assertGreater(peak, 0)
         self.assertLessEqual(peak, (depth + 1) * (largest + 64 * 1024))
 

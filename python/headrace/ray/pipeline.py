@@ -39,6 +39,7 @@ class SpreadPipeline:
         self._puller: Puller | None = None
         self._team: Team | None = None
         self._stopped = False
+        self._last_stats: str | None = None  # of a run that has ended: its producers may be gone
 
     def __str__(self) -> str:
         return str(self._made)
@@ -106,6 +107,7 @@ class SpreadPipeline:
         if self._then is not None:
             self._then.close()
         if self._team is not None:
+            self._last_stats = self.stats()
             self._team.leave()
 
     # ---- numbers and places ----
@@ -120,6 +122,8 @@ class SpreadPipeline:
 
     def stats(self) -> str:
         """As docs/ray.md has them: this rank's, and what the producers tell of themselves."""
+        if self._last_stats is not None:
+            return self._last_stats
         clock, puller, team = self._clock, self._puller, self._team
         stats: dict[str, Any] = {
             "rank": self._rank, "world": self._spec.world, "placement": self._spec.placement, "node": None,

@@ -22,7 +22,7 @@ _DOWN = 5.0
 # somebody must have answered within
 _COME = 120.0
 _POLL = 0.05
-_STATS = 5.0
+_STATS = 2.0
 
 
 class Team:
