@@ -501,6 +501,22 @@ class Ends(WithData):
         self.assertEqual([pipeline.pull().digest() for _ in range(2)], [wanted[4], wanted[1]])
         self.assertIsNone(pipeline.pull())
 
+    def test_requests_of_ranks(self):
+        """the checkpoint behind what is asked for is that of the rank whose slice it is"""
+        pipeline = headrace.Pipeline(self.data.pipeline(size=3, head="requests=true scan=lines"))
+        pipeline.set(None, "world", 2)
+        for slice_ in (3, 6):
+            pipeline.request(0, slice_)
+        pipeline.end_requests()
+        pipeline.start()
+        for step, rank in ((1, 1), (3, 0)):
+            loader = load(self.data.pipeline(size=3, head="scan=lines"), rank=rank, world=2, epochs=1)
+            for _ in range(step + 1):
+                next(loader)
+            mine, other = (json.loads(text) for text in (pipeline.checkpoint(pipeline.pull()),
+                                                         loader.state_dict()["checkpoint"]))
+            self.assertEqual({**mine, "steps": 0}, {**other, "steps": 0})
+
     def test_self_check(self):
         """python -m headrace"""
         out = subprocess.run([sys.executable, "-m", "headrace"], check=True, capture_output=True, text=True).stdout
