@@ -75,7 +75,7 @@ def _check_pipeline() -> bool:
     good = True
     for process in (False, True):
         with headrace.Loader("fakesrc num-buffers=64 ! batch size=8 ! prefetchqueue ! appsink", framework="raw",
-                             epochs=1, process=process) as loader:
+                             process=process) as loader:
             steps = sum(1 for _ in loader)
         print(f"a pipeline made {steps} steps{', in a process of its own' if process else ''}")
         if steps != 8:
