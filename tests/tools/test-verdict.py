@@ -153,10 +153,13 @@ class Verdict(unittest.TestCase):
     def test_crowd(self):
         """where other programs have the processor, more workers are not promised anything"""
         text = "fakesrc name=s num-buffers=150 {} ! batch size=2 ! prefetchqueue ! trainsim step-time=1ms"
-        with crowd(3):
+        with crowd(4):
             stats = run(text.format("work=4ms"))
             self.expect(stats, "s", "cpu", element=None, property=None, predicted_wait_ratio=None, next=None)
             self.assertIn("for other programs", stats["advice"]["text"])
+            # it would be sooner done than another's sleep, if it were alone
+            stats = run("fakesrc name=s num-buffers=150 work=4ms ! identity name=w sleep=6ms ! batch size=2 ! prefetchqueue ! trainsim step-time=1ms")
+            self.expect(stats, "s", "cpu", element=None, property=None, predicted_wait_ratio=None)
             # who needs none of it, but a clock, is slow for another reason
             stats = run("fakesrc num-buffers=200 ! identity name=w sleep=20ms ! batch size=4 ! prefetchqueue ! trainsim step-time=1ms")
             self.expect(stats, "w", "cpu", element="w", property="workers")
