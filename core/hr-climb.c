@@ -167,6 +167,13 @@ go_back (HrClimb *climb, const HrClimbCounts *counts, gboolean worse)
 
     if (knob->knob.value == knob->before)
       continue;
+    /* who computes waits for a processor if there is one too many: it costs nothing, and noise may
+     * have hidden what it gains */
+    if (knob->knob.computes && knob->knob.kind == HR_KNOB_WORKERS && !worse) {
+      knob->before = knob->knob.value;
+      knob->spent = TRUE;
+      continue;
+    }
     if (knob->knob.value < knob->before) {
       knob->floor = knob->knob.value;
       knob->spent_below = climb->settled >= 0;
