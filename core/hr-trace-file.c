@@ -18,7 +18,8 @@ struct _HrTraceFile {
   HrPipeline *pipeline;
   char *path;
   int fd;
-  char *wrong; /* why nothing is written any more */
+  char *wrong;   /* why nothing is written any more … */
+  gboolean told; /* … and flush() has said so */
   GString *text;
   gint64 flushed;
   guint64 n_events;
@@ -293,6 +294,25 @@ add_slice (HrTraceFile *file, guint tid, const HrTraceRecord *record)
     touch (file, tid, record);
 }
 
+static void
+write_out (HrTraceFile *file)
+{
+  const char *at = file->text->str;
+  gsize left = file->text->len;
+
+  while (left > 0 && file->wrong == NULL) {
+    gssize n = write (file->fd, at, left);
+
+    if (n >= 0) {
+      at += n;
+      left -= (gsize)n;
+    } else if (errno != EINTR) {
+      file->wrong = g_strdup_printf ("%s: %s", file->path, g_strerror (errno));
+    }
+  }
+  g_string_truncate (file->text, 0);
+}
+
 void
 hr_trace_file_add (HrTraceFile *file, guint tid, HrTraceRecord *record)
 {
@@ -314,6 +334,8 @@ hr_trace_file_add (HrTraceFile *file, guint tid, HrTraceRecord *record)
   default:
     add_slice (file, tid, record);
   }
+  if (file->text->len >= FLUSH_BYTES) /* all rings together may hold a hundred times that */
+    write_out (file);
 }
 
 guint
@@ -406,36 +428,16 @@ hr_trace_file_add_counters (HrTraceFile *file, gint64 now)
 
 /* ---- the file ---- */
 
-static void
-write_out (HrTraceFile *file)
-{
-  const char *at = file->text->str;
-  gsize left = file->text->len;
-
-  while (left > 0 && file->wrong == NULL) {
-    gssize n = write (file->fd, at, left);
-
-    if (n >= 0) {
-      at += n;
-      left -= (gsize)n;
-    } else if (errno != EINTR) {
-      file->wrong = g_strdup_printf ("%s: %s", file->path, g_strerror (errno));
-    }
-  }
-  g_string_truncate (file->text, 0);
-}
-
 gboolean
 hr_trace_file_flush (HrTraceFile *file, gint64 now, GError **error)
 {
-  gboolean was_wrong = file->wrong != NULL;
-
-  if (file->text->len < FLUSH_BYTES && now - file->flushed < FLUSH_TIME)
+  if (now - file->flushed >= FLUSH_TIME) {
+    file->flushed = now;
+    write_out (file);
+  }
+  if (file->wrong == NULL || file->told)
     return TRUE;
-  file->flushed = now;
-  write_out (file);
-  if (file->wrong == NULL || was_wrong)
-    return TRUE;
+  file->told = TRUE;
   g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                "trace: %s; the trace ends here, the run goes on", file->wrong);
   return FALSE;

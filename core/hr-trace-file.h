@@ -46,8 +46,7 @@ void hr_trace_file_add_lost (HrTraceFile *file, guint tid, guint64 n, gint64 now
 void hr_trace_file_add_message (HrTraceFile *file, const HrMessage *message, gint64 time);
 /* how full queues and budget are, as far as that has changed */
 void hr_trace_file_add_counters (HrTraceFile *file, gint64 now);
-/* to the disk, if there is much or it has been kept for long. FALSE: cannot be written, for the
- * first time: error set */
+/* to the disk, if it has been kept for long. FALSE: it cannot be written: error set, once */
 gboolean hr_trace_file_flush (HrTraceFile *file, gint64 now, GError **error);
 
 guint64 hr_trace_file_get_n_events (const HrTraceFile *file);
