@@ -4,6 +4,7 @@ is shown as dead, keyboard and names for screen readers, light and dark. The pic
 
 usage: test-browser.py HR_LAUNCH SOURCE_ROOT [PICTURES]
 """
+import contextlib
 import http.server
 import importlib.util
 import json
@@ -226,8 +227,9 @@ class Made(chromium.Case):
                 self.send_header("Content-Type", {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript",
                                                   "json": "application/json"}[name.rpartition(".")[2]])
                 self.send_header("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:")
-                self.end_headers()
-                self.wfile.write(body)
+                with contextlib.suppress(ConnectionError):  # the browser is closed
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, *args):  # pylint: disable=arguments-differ
                 pass
