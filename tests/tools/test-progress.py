@@ -202,7 +202,7 @@ class Progress(unittest.TestCase):
         for how in ("bar", "elements"):
             terminal = self.start("-v", f"--progress={how}", "--on-error=skip", "--limit=300",
                                   "fakesrc ! identity error-every=10 name=bad ! batch size=4 ! prefetchqueue"
-                                  " ! trainsim step-time=10ms", columns=150, HR_DEBUG="core:info,trainsim:debug")
+                                  " ! trainsim step-time=10ms", columns=150, HR_DEBUG="core:info,fakesrc:debug")
             self.assertEqual(terminal.end(), (3, b""))
             lines = terminal.everything()
             skipped = [line for line in lines if line.startswith("skipped (")]
@@ -210,7 +210,9 @@ class Progress(unittest.TestCase):
             for i, line in enumerate(skipped):
                 self.assertRegex(line, rf'^skipped \([a-z-]+\): identity "bad": sample {10 * i + 9} is bad, as asked for$')
             self.assertTrue(any(re.match(r"^ +\d+\.\d+ INFO .* core: started", line) for line in lines), lines)
-            self.assertTrue(any(re.match(r"^ +\d+\.\d+ DEBUG .* trainsim0: worker 0 begins$", line) for line in lines))
+            # the source is done while the trainer is still at work
+            self.assertTrue(any(re.match(r"^ +\d+\.\d+ DEBUG .* fakesrc0: worker 0 leaves after \d+ buffers$", line)
+                                for line in lines), "\n".join(lines))
             self.assertFalse([line for line in lines if "samples/s  waiting" in line or TITLES.match(line)])
 
     def test_colours(self):
@@ -281,7 +283,7 @@ class Progress(unittest.TestCase):
 
     def test_headspace(self):
         """the replay is the second half"""
-        terminal = self.start("--headspace=40", SOURCE)
+        terminal = self.start("--headspace=100", SOURCE, columns=120)
         terminal.until(lambda lines: any("the same again" in line for line in lines))
         self.assertGreaterEqual(int(re.search(r"(\d+) %", bars(terminal.lines())[0])[1]), 50)
         self.assertEqual(terminal.end(), (0, b""))

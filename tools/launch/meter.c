@@ -314,7 +314,7 @@ launch_meter_line (LaunchMeter *meter, guint columns)
     return g_strdup ("");
   add_part (segments, meter, last, columns);
   if (headspace != NULL && json_object_get_boolean_member (headspace, "replays"))
-    add (segments, 6, REPLAY, g_strdup ("the same again"));
+    add (segments, 2, REPLAY, g_strdup ("the same again"));
   add_amounts (segments, meter, last);
   add_rate (segments, meter, last);
   if (!isnan (ratio))

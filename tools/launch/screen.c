@@ -11,6 +11,8 @@
 static struct {
   HrMutex lock;
   guint shown;     /* lines that are drawn */
+  guint n_last;    /* … when it was done last … */
+  char *last;      /* … and what was written for it */
   glong columns;   /* … and how wide the last is */
   gboolean plain;  /* the cursor can go nowhere but to the beginning of its line */
   gboolean colour; /* … or what is drawn may stand out */
@@ -55,6 +57,15 @@ clear (void)
   screen.shown = 0;
 }
 
+/* with the lock */
+static void
+draw_last (void)
+{
+  fputs (screen.last, stderr);
+  fflush (stderr);
+  screen.shown = screen.n_last;
+}
+
 /* over what is there, so that nothing flickers */
 void
 launch_screen_draw (const GPtrArray *lines, gint strong)
@@ -66,7 +77,7 @@ launch_screen_draw (const GPtrArray *lines, gint strong)
   if (screen.plain)
     clear ();
   else if (screen.shown > 1)
-    g_string_append_printf (text, "\033[%uA", screen.shown - 1);
+    fprintf (stderr, "\033[%uA", screen.shown - 1);
   first = screen.plain && lines->len > 0 ? lines->len - 1 : 0;
   for (guint i = first; i < lines->len; i++) {
     gboolean stands_out = (gint)i == strong && screen.colour;
@@ -77,9 +88,10 @@ launch_screen_draw (const GPtrArray *lines, gint strong)
   }
   if (!screen.plain)
     g_string_append (text, "\033[J");
-  fputs (text->str, stderr);
-  fflush (stderr);
-  screen.shown = lines->len - first;
+  g_free (screen.last);
+  screen.last = g_strdup (text->str);
+  screen.n_last = lines->len - first;
+  draw_last ();
   screen.columns = lines->len > 0 ? g_utf8_strlen (lines->pdata[lines->len - 1], -1) : 0;
   hr_mutex_unlock (&screen.lock);
 }
@@ -87,14 +99,18 @@ launch_screen_draw (const GPtrArray *lines, gint strong)
 void
 launch_screen_print (const char *format, ...)
 {
+  gboolean again;
   va_list args;
 
   hr_mutex_lock (&screen.lock);
+  again = screen.shown > 0;
   clear ();
   va_start (args, format);
   vfprintf (stderr, format, args);
   va_end (args);
   fflush (stderr);
+  if (again)
+    draw_last ();
   hr_mutex_unlock (&screen.lock);
 }
 
@@ -110,11 +126,15 @@ static GLogWriterOutput
 write_message (GLogLevelFlags level, const GLogField *fields, gsize n_fields, gpointer data)
 {
   GLogWriterOutput result;
+  gboolean again;
 
   hr_mutex_lock (&screen.lock);
+  again = screen.shown > 0;
   clear ();
   fflush (stderr);
   result = g_log_writer_default (level, fields, n_fields, data);
+  if (again)
+    draw_last ();
   hr_mutex_unlock (&screen.lock);
   return result;
 }
@@ -134,5 +154,9 @@ void
 launch_screen_end (void)
 {
   hr_log_set_writer (NULL);
-  launch_screen_print ("%s", "");
+  hr_mutex_lock (&screen.lock);
+  clear ();
+  fflush (stderr);
+  g_clear_pointer (&screen.last, g_free);
+  hr_mutex_unlock (&screen.lock);
 }

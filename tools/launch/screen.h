@@ -16,5 +16,5 @@ void launch_screen_get_size (guint *columns, guint *rows);
 /* @lines: in the place of those of before; @strong: one that stands out, or -1. Where the cursor
  * cannot go up only the last is drawn */
 void launch_screen_draw (const GPtrArray *lines, gint strong);
-/* above what is drawn, which is gone until the next launch_screen_draw(). Any thread */
+/* above what is drawn. Any thread */
 void launch_screen_print (const char *format, ...) G_GNUC_PRINTF (1, 2);
