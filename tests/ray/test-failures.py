@@ -15,6 +15,7 @@ import headrace
 import ray
 import tap
 import trainer
+from headrace.ray import SpreadLoader
 from ray.cluster_utils import Cluster
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
@@ -147,6 +148,21 @@ class Failures(unittest.TestCase):
         os.kill(pid, signal.SIGKILL)
         self.check(ranks, running)
         wait_for(lambda: ray.get(ray.get_actor(name, "headrace").get_pid.remote()) != pid)
+
+    def test_plain_state(self):
+        """a plain loader's state goes on in a spread one; one of other steps is refused"""
+        with headrace.Loader(self.text, rank=0, world=WORLD, framework="numpy", epochs=1) as loader:
+            for _ in range(7):
+                next(loader)
+            state = loader.state_dict()
+        options = {"rank": 0, "world": WORLD, "framework": "numpy", "epochs": 1, "placement": "spread"}
+        with SpreadLoader(self.text, **options) as spread:
+            spread.load_state_dict(state)
+            self.assertEqual([trainer.describe(step) for step in spread], self.wanted[0][7:])
+        with SpreadLoader(self.text, **options, properties={"batch0.size": SIZE + 1}) as spread:
+            spread.load_state_dict(state)
+            with self.assertRaisesRegex(headrace.ParseError, f"{SIZE * WORLD}.*{(SIZE + 1) * WORLD}"):
+                next(spread)
 
     def start_processes(self, world, size, folder, step_time, **options):
         text = self.data.pipeline(size=size, tail="prefetchqueue")

@@ -91,21 +91,6 @@ class Spread(unittest.TestCase):
         self.assertEqual((error.element, error.node), ("imagefetch0", cluster.IP))
         self.assertIn("a.jsonl:6", str(error))
 
-    def test_resume(self):
-        """a plain loader's state goes on here, one of other steps is refused"""
-        with headrace.Loader(self.text, framework="numpy", epochs=1) as loader:
-            next(loader)
-            state = loader.state_dict()
-            wanted = list(loader)
-        with self.spread(epochs=1) as spread:
-            spread.load_state_dict(state)
-            for mine, other in zip(spread, wanted, strict=True):
-                self.check_step(mine, other)
-        with self.spread(epochs=1, properties={"batch0.size": 3}) as spread:
-            spread.load_state_dict(state)
-            with self.assertRaisesRegex(headrace.ParseError, "4.*3"):
-                next(spread)
-
     def test_store(self):
         """the object store never holds more than depth units of each rank, and one more"""
         depth, peak, done = 3, 0, threading.Event()
