@@ -51,9 +51,9 @@ def check():
 
 
 def bootstrap(target, include=()):
-    """Debian's smallest set of packages, as a folder, or as an archive if the name ends in .tar"""
+    """Debian's smallest set of packages, as a folder, or as an archive if the name ends in .tar; nothing in it need reach the disk"""
     run(["mmdebstrap", "--quiet", "--mode=root", "--variant=minbase", f"--include={','.join(include)}" if include else "--include=apt",
-         "--aptopt=Acquire::Retries \"3\"", SUITE, str(target), *map(str, sources())])
+         "--dpkgopt=force-unsafe-io", "--aptopt=Acquire::Retries \"3\"", SUITE, str(target), *map(str, sources())])
 
 
 def run(command, **how):
@@ -71,8 +71,6 @@ class Root:
         self.folder = pathlib.Path(folder)
         bootstrap(self.folder)
         shutil.copy("/etc/resolv.conf", self.folder / "etc/resolv.conf")
-        # it is thrown away: nothing in it need reach the disk
-        (self.folder / "etc/dpkg/dpkg.cfg.d/unsafe-io").write_text("force-unsafe-io\n")
 
     def run(self, *command, user=None, **how):
         if user:
