@@ -18,7 +18,9 @@ UNIT = Unit(epoch=1, slice=7, world=2)
 
 def stats(**changed):
     link = {"units": 10, "bytes": 10_000_000, "made_s": 1.0, "pulled_s": 0.1}
-    pipeline = {"bottleneck": {"element": "imagefetch0", "kind": "network-latency"}, "advice": {"text": "set concurrency=64"}}
+    elements = [{"name": name, "inputs": inputs, "workers": workers, "working_s": working} for name, inputs, workers, working
+                in (("filesrc0", [], 1, 99.0), ("imagefetch0", ["filesrc0"], 1, 9.0), ("resize0", ["imagefetch0"], 4, 12.0))]
+    pipeline = {"elements": elements, "bottleneck": {"element": "imagefetch0", "kind": "network-latency"}, "advice": {"text": "set concurrency=64"}}
     return {"wait_ratio": 0.5, "steps": 20, "prepare_s": 10.0, "cold_start_s": 0.0, "node": "a", "placement": "spread",
             "links": {"a": dict(link, pulled_s=0.0), "b": dict(link), "c": dict(link)},
             "producers": [{"ip": "a", "units": 10, "made_s": 1.0, "pipeline": None},
@@ -89,6 +91,10 @@ class Parts(unittest.TestCase):
         producers = judge(stats())
         self.assertEqual((producers["kind"], producers["node"], producers["element"]), ("producers", "b", "imagefetch0"))
         self.assertIn("set concurrency=64", producers["text"])
+        other = stats()
+        other["producers"][1]["pipeline"]["elements"][2]["working_s"] = 40.0
+        self.assertEqual(judge(other)["element"], "resize0")
+        self.assertNotIn("concurrency", judge(other)["text"])
         slow = stats()
         slow["links"]["c"]["pulled_s"] = 8.0
         link = judge(slow)

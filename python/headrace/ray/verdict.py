@@ -40,16 +40,26 @@ def _judge_links(stats: dict[str, Any], far: dict[str, Any]) -> dict[str, Any]:
         f" {stats['wait_ratio']:.0%} of its time; {help_}, and pixels as uint8 with patchify in then= are fewer bytes")}
 
 
+def _find_busiest(pipeline: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The element that works most, and its kind if the pipeline's own verdict names it. A source counts its waiting for
+    requests as work, so the elements behind it are compared."""
+    elements = [element for element in pipeline.get("elements", []) if element["inputs"]]
+    if not elements:
+        return None, None
+    name = max(elements, key=lambda element: float(element["working_s"] / max(1, element["workers"])))["name"]
+    bottleneck = pipeline.get("bottleneck") or {}
+    return name, bottleneck.get("kind") if bottleneck.get("element") == name else None
+
+
 def _judge_producers(stats: dict[str, Any]) -> dict[str, Any]:
     found = [producer for producer in stats["producers"] if producer.get("units")]
     if not found:
         return {"kind": "producers", "node": None, "element": None, "text": "producers: none of them has answered"}
     slow = max(found, key=lambda producer: producer["made_s"] / producer["units"])
     pipeline = slow["pipeline"] or {}
-    bottleneck = pipeline.get("bottleneck") or {}
-    element = bottleneck.get("element")
-    what = f"{element} ({bottleneck['kind']})" if element is not None else "no element stands out"
-    advice = (pipeline.get("advice") or {}).get("text")
+    element, kind = _find_busiest(pipeline)
+    what = "no element stands out" if element is None else f"{element} works most" + (f" ({kind})" if kind else "")
+    advice = (pipeline.get("advice") or {}).get("text") if kind else None
     return {"kind": "producers", "node": slow["ip"], "element": element, "text": (
         f"producers: the trainer waits for {stats['wait_ratio']:.0%} of its time; {slow['made_s'] / slow['units']:.2f} s"
         f" for a unit on node {slow['ip']}: {what}" + (f"; {advice}" if advice else "")
