@@ -39,12 +39,35 @@ get_element (const HrTraceFile *file, guint index)
 
 /* ---- events ---- */
 
+/* most of what is written are numbers: printf would take longer than all the rest */
+static void
+add_digits (GString *text, guint64 number, guint least)
+{
+  char digits[20];
+  guint n = sizeof digits;
+
+  do
+    digits[--n] = (char)('0' + number % 10);
+  while ((number /= 10) > 0 || sizeof digits - n < least);
+  g_string_append_len (text, digits + n, sizeof digits - n);
+}
+
+static void
+add_number (GString *text, gint64 number)
+{
+  if (number < 0)
+    g_string_append_c (text, '-');
+  add_digits (text, number < 0 ? -(guint64)number : (guint64)number, 1);
+}
+
 /* the format counts in microseconds, and takes fractions of them */
 static void
-add_time (GString *text, const char *name, gint64 nanoseconds)
+add_time (GString *text, const char *key, gint64 nanoseconds)
 {
-  g_string_append_printf (text, ",\"%s\":%" G_GINT64_FORMAT ".%03d", name, nanoseconds / 1000,
-                          (int)(nanoseconds % 1000));
+  g_string_append (text, key);
+  add_digits (text, (guint64)nanoseconds / 1000, 1);
+  g_string_append_c (text, '.');
+  add_digits (text, (guint64)nanoseconds % 1000, 3);
 }
 
 /* leaves its object open */
@@ -52,18 +75,25 @@ static void
 begin_event (HrTraceFile *file, char phase, const char *name, const char *category)
 {
   g_string_append (file->text, file->n_events++ == 0 ? "[\n" : ",\n");
-  g_string_append_printf (file->text, "{\"ph\":\"%c\",\"name\":", phase);
+  g_string_append (file->text, "{\"ph\":\"");
+  g_string_append_c (file->text, phase);
+  g_string_append (file->text, "\",\"name\":");
   hr_json_append_string (file->text, name);
-  if (category != NULL)
-    g_string_append_printf (file->text, ",\"cat\":\"%s\"", category);
-  g_string_append_printf (file->text, ",\"pid\":%d", (int)file->pipeline->pid);
+  if (category != NULL) {
+    g_string_append (file->text, ",\"cat\":\"");
+    g_string_append (file->text, category);
+    g_string_append_c (file->text, '"');
+  }
+  g_string_append (file->text, ",\"pid\":");
+  add_number (file->text, file->pipeline->pid);
 }
 
 static void
 set_place (HrTraceFile *file, guint tid, gint64 time)
 {
-  g_string_append_printf (file->text, ",\"tid\":%u", tid);
-  add_time (file->text, "ts", MAX (time - file->pipeline->started_at, 0));
+  g_string_append (file->text, ",\"tid\":");
+  add_number (file->text, tid);
+  add_time (file->text, ",\"ts\":", MAX (time - file->pipeline->started_at, 0));
 }
 
 static void
@@ -72,7 +102,7 @@ begin_slice (HrTraceFile *file, guint tid, const char *name, const char *categor
 {
   begin_event (file, 'X', name, category);
   set_place (file, tid, begin);
-  add_time (file->text, "dur", MAX (end - begin, 0));
+  add_time (file->text, ",\"dur\":", MAX (end - begin, 0));
 }
 
 static void
@@ -93,14 +123,16 @@ add_name (GString *text, const char *name)
 {
   if (text->str[text->len - 1] != '{')
     g_string_append_c (text, ',');
-  g_string_append_printf (text, "\"%s\":", name);
+  g_string_append_c (text, '"');
+  g_string_append (text, name);
+  g_string_append (text, "\":");
 }
 
 static void
 add_int (HrTraceFile *file, const char *name, gint64 value)
 {
   add_name (file->text, name);
-  g_string_append_printf (file->text, "%" G_GINT64_FORMAT, value);
+  add_number (file->text, value);
 }
 
 static void
@@ -134,8 +166,10 @@ add_flow_point (char phase, gint64 id, guint tid, gint64 time, gpointer data)
 
   begin_event (file, phase, "sample", "flow");
   set_place (file, tid, time);
-  g_string_append_printf (file->text, ",\"id\":%" G_GINT64_FORMAT "%s", id,
-                          phase == 'f' ? ",\"bp\":\"e\"" : "");
+  g_string_append (file->text, ",\"id\":");
+  add_number (file->text, id);
+  if (phase == 'f')
+    g_string_append (file->text, ",\"bp\":\"e\"");
   end_event (file);
 }
 
