@@ -7,7 +7,7 @@
 /* what a thread may note while the writer does something else; a power of two */
 #define RING 2048
 /* between two looks at rings and queues */
-#define INTERVAL_MS 10
+#define INTERVAL_MS 25
 /* messages that the writer has not written yet */
 #define MAX_NOTES 4096
 
