@@ -2,9 +2,9 @@
  * and bandwidth stays what it is. It reads along as HTTP/1.1 and logs connections and requests with
  * begin and end as the client sees them, so that "requests in flight" is somebody else's word.
  *
- *   delay --to 127.0.0.1:9000 [--listen PORT] [--delay MILLISECONDS] [--log FILE]
+ *   delay --to 127.0.0.1:9000 [--listen ADDRESS:PORT] [--delay MILLISECONDS] [--log FILE]
  *
- * Prints `listening on 127.0.0.1:PORT`; on SIGTERM or SIGINT one JSON object with the totals and
+ * Prints `listening on ADDRESS:PORT`; on SIGTERM or SIGINT one JSON object with the totals and
  * its own CPU time. A line of the log is a JSON object too; times are seconds since the start. */
 #include "delay-http.h"
 #include <arpa/inet.h>
@@ -352,21 +352,20 @@ parse_target (const char *text, struct sockaddr_in *address)
 }
 
 static int
-listen_on (int port)
+listen_on (const char *name, struct sockaddr_in address)
 {
-  struct sockaddr_in address = { .sin_family = AF_INET,
-                                 .sin_port = htons ((guint16)port),
-                                 .sin_addr.s_addr = htonl (INADDR_LOOPBACK) };
+  char text[INET_ADDRSTRLEN];
   socklen_t size = sizeof address;
   int one = 1, fd = socket (AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
   setsockopt (fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   if (bind (fd, (struct sockaddr *)&address, sizeof address) < 0 || listen (fd, 1024) < 0) {
-    g_printerr ("delay: port %d: %s\n", port, g_strerror (errno));
+    g_printerr ("delay: %s: %s\n", name, g_strerror (errno));
     exit (1);
   }
   getsockname (fd, (struct sockaddr *)&address, &size);
-  g_print ("listening on 127.0.0.1:%d\n", ntohs (address.sin_port));
+  g_print ("listening on %s:%d\n", inet_ntop (AF_INET, &address.sin_addr, text, sizeof text),
+           ntohs (address.sin_port));
   fflush (stdout);
   return fd;
 }
@@ -410,25 +409,28 @@ run (int listener, const struct sockaddr_in *target)
 int
 main (int argc, char **argv)
 {
-  int port = 0, listener;
+  int listener;
   double milliseconds = 15;
-  g_autofree char *to = NULL, *log_name = NULL;
+  g_autofree char *to = NULL, *log_name = NULL, *at = NULL;
   g_autoptr (GError) error = NULL;
   GOptionEntry entries[] = {
     { "to", 0, 0, G_OPTION_ARG_STRING, &to, "the server", "ADDRESS:PORT" },
-    { "listen", 0, 0, G_OPTION_ARG_INT, &port, "port on 127.0.0.1; any free one", "PORT" },
+    { "listen", 0, 0, G_OPTION_ARG_STRING, &at, "127.0.0.1:0; port 0 is any free one",
+      "ADDRESS:PORT" },
     { "delay", 0, 0, G_OPTION_ARG_DOUBLE, &milliseconds, "milliseconds each way; 15", "MS" },
     { "log", 0, 0, G_OPTION_ARG_FILENAME, &log_name, "JSON lines", "FILE" },
     { NULL },
   };
   g_autoptr (GOptionContext) context = g_option_context_new ("- a long link");
-  struct sockaddr_in target = { 0 };
+  struct sockaddr_in target = { 0 }, own = { 0 };
   sigset_t set;
 
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error) || !parse_target (to, &target)
-      || milliseconds < 0) {
-    g_printerr ("delay: %s\n", error ? error->message : "--to ADDRESS:PORT, --delay 0 or more");
+      || !parse_target (at != NULL ? at : "127.0.0.1:0", &own) || milliseconds < 0) {
+    g_printerr ("delay: %s\n", error
+                                   ? error->message
+                                   : "--to ADDRESS:PORT, --listen ADDRESS:PORT, --delay 0 or more");
     return 2;
   }
   if (log_name && !(counts.log = fopen (log_name, "w"))) {
@@ -445,7 +447,7 @@ main (int argc, char **argv)
   sigprocmask (SIG_BLOCK, &set, NULL);
   epoll_fd = epoll_create1 (EPOLL_CLOEXEC);
   timer_fd = timerfd_create (CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  listener = listen_on (port);
+  listener = listen_on (at, own);
   watch_fd (signalfd (-1, &set, SFD_CLOEXEC), &signal_mark);
   watch_fd (timer_fd, &timer_mark);
   watch_fd (listener, &listener_mark);
