@@ -5,6 +5,7 @@ yet another namespace, so that nothing of the machine's own network is touched. 
 both directions. What a killed node leaves behind goes with its namespaces.
 """
 import contextlib
+import ctypes
 import json
 import os
 import pathlib
@@ -26,6 +27,10 @@ RAY = {"RAY_AUTH_MODE": "token", "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS
        # a dead node is known after seconds, not minutes
        "RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "500",
        "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "3"}
+
+
+def die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
 
 
 def do(*words):
@@ -96,16 +101,20 @@ class Cluster:
 
     :param cpus: that each node offers.
     :param store_bytes: of each node's object store.
-    :param data: node numbers that offer the resource "data", too.
+    :param env: more for the environment of all that runs there.
+    :param serve: (folder, milliseconds each way, build folder): a real S3 server in the store's namespace; what its clients
+        need is in the environment of the nodes.
     """
 
-    def __init__(self, n, mbit, *, cpus=32, store_bytes=200 << 20):
+    def __init__(self, n, mbit, *, cpus=32, store_bytes=200 << 20, env=None, serve=None):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hr-net-"))
         (self.folder / "token").write_text(secrets.token_hex(32))
-        self.environment = {**os.environ, **RAY, "RAY_AUTH_TOKEN_PATH": str(self.folder / "token")}
+        self.environment = {**os.environ, **RAY, **(env or {}), "RAY_AUTH_TOKEN_PATH": str(self.folder / "token")}
         self.network, self.nodes, self.server = None, [], None
         try:
             self.network = Network(n, mbit)
+            if serve is not None:
+                self.environment.update(self.serve(*serve))
             for i in range(n):
                 self.nodes.append(self.start(i, cpus, store_bytes))
                 if i == 0:
@@ -136,7 +145,8 @@ class Cluster:
         with open(self.folder / f"node{node}.log", "wb") as log:
             return subprocess.Popen(["ip", "netns", "exec", self.network.names[node], "unshare", "--mount", "--pid", "--fork",
                                      "--kill-child", "--mount-proc", "--propagation", "private", "bash", "-c", token, "_", *words],
-                                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=self.environment)
+                                    stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=self.environment,
+                                    preexec_fn=die_with_parent)
 
     def wait_for_head(self):
         until = time.monotonic() + READY_SECONDS
@@ -155,13 +165,13 @@ class Cluster:
                                 env=self.environment | options.pop("env", {}), **options)
 
     def serve(self, root, delay_ms, build):
-        """A real S3 server in the store's namespace, twice `delay_ms` away; returns what clients need in their environment."""
+        """A real S3 server in the store's namespace, twice `delay_ms` away: what its clients need in their environment."""
         here = pathlib.Path(__file__).resolve().parent
         proxy = f'echo "$AWS_ACCESS_KEY_ID $AWS_SECRET_ACCESS_KEY $AWS_REGION"; exec "$0" --to "${{AWS_ENDPOINT_URL#http://}}" ' \
                 f"--listen {STORE_ADDRESS}:{STORE_PORT} --delay {delay_ms}"
         self.server = subprocess.Popen(
             ["ip", "netns", "exec", self.network.store, here.parent / "s3/server", "--root", root, "bash", "-c", proxy,
-             pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, text=True)
+             pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         key, secret, region = self.server.stdout.readline().split()
         self.server.stdout.readline()  # it listens
         return {"AWS_ENDPOINT_URL": f"http://{STORE_ADDRESS}:{STORE_PORT}", "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret,
