@@ -127,6 +127,15 @@ demo-spread: ## two ranks that train from producers on Ray, one of which is kill
 	@demo/dataset
 	@PYTHONPATH=$(CURDIR)/build/python build/venv-ray/bin/python3 demo/spread.py build/demo/s3/demo/train/
 
+.PHONY: ladder-full
+ladder-full: ## as root: all five rungs at small and at large scale, on Ray nodes in network namespaces; a quarter of an hour
+	@$(DEPS) build demo net
+	@tools/venv demo/requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
+	@$(COMPILE)
+	@demo/dataset
+	@build/venv-ray/bin/python3 demo/full/ladder.py
+
 .PHONY: example-train
 example-train: ## train a tiny vision-language model on the demo's data, kill it, go on, compare each batch and loss; torch, 3 GB
 	@$(DEPS) build demo

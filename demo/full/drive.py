@@ -19,7 +19,7 @@ from headrace.ray import SpreadLoader
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 READY_SECONDS = 120
-AHEAD = 2  # steps that this process hands on before the first of them has ended
+DEPTH = 4  # units of a rank that are there or under way, whoever asks for them
 
 
 @ray.remote(num_cpus=1)
@@ -52,14 +52,12 @@ class Rank:
 
     def loop(self):
         """asks for its batches itself"""
-        loader = make_loader(self.job, self.number, AHEAD + 2)
+        loader = make_loader(self.job, self.number, DEPTH)
         for batch in loader:
             self.step(batch, batch.batch.samples)
             if self.steps == self.job["warm"] + self.job["steps"]:
                 break
-        told = loader.stats() if hasattr(loader, "stats") else None
         loader.close()
-        return told is not None
 
     def result(self):
         return {"wait": self.wait, "train": self.train, "images": self.images, "took": self.ended - self.begin, "ids": self.ids}
@@ -82,7 +80,7 @@ def make_loader(job, rank, depth):
 
 def hand_on(job, ranks):
     """This process takes a step's batches, and gives each rank its own."""
-    loaders = [make_loader(job, rank, AHEAD + 2) for rank in range(len(ranks))]
+    loaders = [make_loader(job, rank, DEPTH) for rank in range(len(ranks))]
     under_way = collections.deque()
     for _ in range(job["warm"] + job["steps"]):
         batches = [next(loader) for loader in loaders]

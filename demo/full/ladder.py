@@ -75,7 +75,7 @@ def climb(options, scale):
             results["rungs"].append(run(cluster, options, scale, name, way, placement, pipeline(options, **words), ahead))
         for _ in range(options.rounds):
             results["arms"] += [run(cluster, options, scale, name, way, placement,
-                                    pipeline(options, fetches=64, workers=2), 2) for name, way, placement in ARMS]
+                                    pipeline(options, fetches=64, workers=2), 3) for name, way, placement in ARMS]
     return results
 
 
