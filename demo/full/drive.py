@@ -7,6 +7,9 @@ Ways a rank gets its batches:
   here    the pipelines are in this process, one a rank; batches are handed to the ranks by value
   eager   producers make them (headrace.ray); this process takes them and hands them on by value
   lazy    each rank asks the producers itself, and reads what came in its node's object store
+
+Nothing else differs: the same producers, placed alike, and as many units of a rank under way, from the request for it
+until the trainer is done with it.
 """
 import collections
 import json
@@ -19,7 +22,7 @@ from headrace.ray import SpreadLoader
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 READY_SECONDS = 120
-DEPTH = 4  # units of a rank that are there or under way, whoever asks for them
+DEPTH = 4  # units of a rank that are under way, with the one that it trains on
 
 
 @ray.remote(num_cpus=1)
@@ -29,7 +32,8 @@ class Rank:
     def __init__(self, number, job):
         self.number, self.job = number, job
         self.steps, self.wait, self.train, self.images, self.ids = 0, 0.0, 0.0, 0, []
-        self.begin = self.ended = None
+        self.begin = self.ended = self.loader = None
+        self.made_on = {}
 
     def where(self):
         return ray.util.get_node_ip_address()
@@ -50,17 +54,24 @@ class Rank:
         self.ended = time.monotonic()
         return touched
 
+    def open(self):
+        """the first to come places the producers"""
+        self.loader = make_loader(self.job, self.number, DEPTH)
+        self.next()
+
+    def next(self):
+        batch = next(self.loader)
+        self.step(batch, batch.batch.samples)
+
     def loop(self):
         """asks for its batches itself"""
-        loader = make_loader(self.job, self.number, DEPTH)
-        for batch in loader:
-            self.step(batch, batch.batch.samples)
-            if self.steps == self.job["warm"] + self.job["steps"]:
-                break
-        loader.close()
+        while self.steps < self.job["warm"] + self.job["steps"]:
+            self.next()
+        self.made_on = count_made(self.loader)
+        self.loader.close()
 
     def result(self):
-        return {"wait": self.wait, "train": self.train, "images": self.images, "took": self.ended - self.begin, "ids": self.ids}
+        return {"made_on": self.made_on, "wait": self.wait, "train": self.train, "images": self.images, "took": self.ended - self.begin, "ids": self.ids}
 
 
 def arrays(value):
@@ -78,9 +89,15 @@ def make_loader(job, rank, depth):
                         placement=job["placement"], producers=job["producers"], job=job["name"])
 
 
+def count_made(loader):
+    """units by the address of the node that made them"""
+    return {ip: link["units"] for ip, link in loader.stats().get("links", {}).items()}
+
+
 def hand_on(job, ranks):
-    """This process takes a step's batches, and gives each rank its own."""
-    loaders = [make_loader(job, rank, DEPTH) for rank in range(len(ranks))]
+    """This process takes a step's batches, and gives each rank its own; where units were made."""
+    # one that is being made, and the one that was handed on last, which is one of those ahead
+    loaders = [make_loader(job, rank, 2) for rank in range(len(ranks))]
     under_way = collections.deque()
     for _ in range(job["warm"] + job["steps"]):
         batches = [next(loader) for loader in loaders]
@@ -90,8 +107,10 @@ def hand_on(job, ranks):
             ray.get(under_way.popleft())
     while under_way:
         ray.get(under_way.popleft())
+    made_on = [count_made(loader) for loader in loaders]
     for loader in loaders:
         loader.close()
+    return made_on
 
 
 def main():
@@ -105,15 +124,21 @@ def main():
     ranks = [Rank.options(scheduling_strategy=NodeAffinitySchedulingStrategy(nodes[r * job["rank_nodes"] // job["ranks"]]["NodeID"], False))
              .remote(r, job) for r in range(job["ranks"])]
     where = ray.get([rank.where.remote() for rank in ranks])
+    made_on = []
     if job["way"] == "lazy":
+        ray.get(ranks[0].open.remote())  # on this node, as hand_on() is
+        ray.get([rank.open.remote() for rank in ranks[1:]])
         ray.get([rank.loop.remote() for rank in ranks])
     else:
-        hand_on(job, ranks)
+        made_on = hand_on(job, ranks)
     results = ray.get([rank.result.remote() for rank in ranks])
+    made = collections.Counter()
+    for counted in [*made_on, *(r["made_on"] for r in results)]:
+        made.update(counted)
     wait, train = sum(r["wait"] for r in results), sum(r["train"] for r in results)
     ids = [tuple(map(tuple, one)) for r in results for one in r["ids"]]
     print(json.dumps({"wait_ratio": wait / (wait + train), "images_per_s": sum(r["images"] / r["took"] for r in results),
-                      "samples": len(ids), "distinct": len(set(ids)), "ranks_at": where}))
+                      "samples": len(ids), "distinct": len(set(ids)), "ranks_at": where, "made_on": made}))
 
 
 if __name__ == "__main__":

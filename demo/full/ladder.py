@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "tests" / "ray"))
 import net  # noqa: E402 # pylint: disable=wrong-import-position
 
 PIPELINE = """{head} s3src location=s3://demo/train/ ! jsonlparse ! imagefetch concurrency={fetches} ! imagedecode workers={workers} !
-resize max-pixels={pixels} workers={workers} ! batch size={batch} ! {queue}appsink"""
+resize {resize} workers={workers} ! batch size={batch} ! {queue}appsink"""
 QUEUE = "prefetchqueue max-batches=2 ! "
 # name, way, placement, what the pipeline is like, steps handed on ahead
 RUNGS = (("1 serial", "here", "pack", {"head": "serial=true"}, 0),
@@ -34,13 +34,14 @@ RUNGS = (("1 serial", "here", "pack", {"head": "serial=true"}, 0),
          ("5 spread", "lazy", "spread", {"fetches": 64, "workers": 2}, 2))
 ARMS = (("neither", "eager", "pack"), ("lazy", "lazy", "pack"), ("spread", "eager", "spread"), ("lazy and spread", "lazy", "spread"),
         ("beside the rank", "lazy", "aligned"))
+AHEAD = 3  # steps handed on in the eager arms: drive.py's depth but the one that is being made
 # name, nodes, ranks, nodes with ranks, producers
 SCALES = (("small", 1, 1, 1, 1), ("large", 4, 4, 4, 8), ("all ranks on one node", 4, 4, 1, 8))
 
 
 def pipeline(options, **more):
     words = {"head": "", "fetches": 1, "workers": 1, "queue": "", **more}
-    return PIPELINE.format(pixels=options.pixels, batch=options.batch, **words)
+    return PIPELINE.format(resize=options.resize, batch=options.batch, **words)
 
 
 def run(cluster, options, scale, name, way, placement, text, ahead):
@@ -60,8 +61,11 @@ def run(cluster, options, scale, name, way, placement, text, ahead):
                     for a, b in zip(before, after)]
     if told["distinct"] != told["samples"] and told["samples"] <= options.data:
         sys.exit(f"ladder: {label}, {name}: {told['samples']} samples, and only {told['distinct']} different ones")
-    print(f"{label:>22}  {name:<16} waits {told['wait_ratio']:6.1%}  {told['images_per_s']:7.1f} images/s  "
-          f"into node 0 {told['used'][0]['in_mb']:6.1f} MB, out {told['used'][0]['out_mb']:6.1f} MB", flush=True)
+    if way != "here" and placement == "pack" and list(told["made_on"]) != [net.address_of(0)]:
+        sys.exit(f"ladder: {label}, {name}: made on {told['made_on']}, not all on node 0")
+    links = ", ".join(f"{used['in_mb']:.0f}/{used['out_mb']:.0f}" for used in told["used"])
+    print(f"# {label:>22}  {name:<16} waits {told['wait_ratio']:6.1%}  {told['images_per_s']:7.1f} images/s  MB in/out: {links}"
+          f"  {sum(used['cpu_s'] for used in told['used']):.0f} s of processors", flush=True)
     return {"scale": label, "name": name, "way": way, "placement": placement, **told}
 
 
@@ -75,7 +79,7 @@ def climb(options, scale):
             results["rungs"].append(run(cluster, options, scale, name, way, placement, pipeline(options, **words), ahead))
         for _ in range(options.rounds):
             results["arms"] += [run(cluster, options, scale, name, way, placement,
-                                    pipeline(options, fetches=64, workers=2), 3) for name, way, placement in ARMS]
+                                    pipeline(options, fetches=64, workers=2), AHEAD) for name, way, placement in ARMS]
     return results
 
 
@@ -105,11 +109,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--mbit", type=int, default=100)
     parser.add_argument("--delay", type=float, default=15, help="of the store, milliseconds each way")
-    parser.add_argument("--step-s", type=float, default=0.15)
+    parser.add_argument("--step-s", type=float, default=0.25)
     parser.add_argument("--steps", type=int, default=14)
     parser.add_argument("--warm", type=int, default=3)
-    parser.add_argument("--batch", type=int, default=8)
-    parser.add_argument("--pixels", type=int, default=65536, help="of an image at most")
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--resize", default="max-pixels=262144", help="properties: a decoded image should be several times its file")
     parser.add_argument("--scales", default="small,large,all ranks on one node")
     options = parser.parse_args()
     options.build = options.build.resolve()

@@ -34,8 +34,8 @@ def write(results, ratios, wrong, settings):
     parts = ["<!doctype html><html lang=en><meta charset=utf-8><meta name=viewport content='width=device-width'>",
              "<title>The whole ladder</title><style>", STYLE, "</style><h1>The whole ladder</h1>",
              f"<p>Nodes are network namespaces of one machine with links of {settings['mbit']} Mbit/s each way; the store is "
-             f"{2 * settings['delay']:.0f} ms away. A step takes a rank {settings['step_s'] * 1e3:.0f} ms for {settings['batch']} images of at most "
-             f"{settings['pixels']} pixels; {settings['steps']} steps are measured after {settings['warm']}. Orange is waiting.</p>"]
+             f"{2 * settings['delay']:.0f} ms away. A step takes a rank {settings['step_s'] * 1e3:.0f} ms for {settings['batch']} images ("
+             f"{html.escape(settings['resize'])}); {settings['steps']} steps are measured after {settings['warm']}. Orange is waiting.</p>"]
     for scale, result in results.items():
         if result["rungs"]:
             parts += [f"<h2>{html.escape(scale.capitalize())}: the rungs</h2>",

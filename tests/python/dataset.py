@@ -17,10 +17,10 @@ IMAGES = ["coffee_444.jpg", "rgba.png", "cat_420.jpg", "gray.jpg", "tiny10.png",
 
 
 class DataSet:
-    """`n` records with one image each, in two files."""
+    """`n` records with one image each, in two files; in `parent`, where temporary files are not seen by all."""
 
-    def __init__(self, n=23, bad=()):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-python-"))
+    def __init__(self, n=23, bad=(), parent=None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="headrace-python-", dir=parent))
         for image in IMAGES:
             shutil.copy(ROOT / "tests/data/golden/images" / image, self.folder)
         records = [{"id": f"r{i}", "image": "missing.jpg" if i in bad else IMAGES[i % len(IMAGES)],

@@ -5,6 +5,7 @@ import pathlib
 import secrets
 import shutil
 import tempfile
+import time
 
 # Before ray is imported: a token of our own, so that another cluster on this machine is another one. Processes of
 # the cluster inherit all of it.
@@ -37,6 +38,15 @@ def start(**options):
 
 def finish():
     ray.shutdown()
+
+
+def wait_for(what, seconds=120):
+    until = time.monotonic() + seconds
+    while not (value := what()):
+        if time.monotonic() > until:
+            raise AssertionError(f"{what}: not within {seconds} s")
+        time.sleep(0.05)
+    return value
 
 
 def same(mine, other):

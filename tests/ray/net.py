@@ -37,6 +37,12 @@ def do(*words):
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
 
 
+def can():
+    """Whether networks can be made here at all."""
+    return os.geteuid() == 0 and all(map(shutil.which, ("ip", "tc", "nsenter", "unshare"))) and \
+        subprocess.run(["unshare", "--net", "--mount", "--pid", "--fork", "true"], check=False, stderr=subprocess.DEVNULL).returncode == 0
+
+
 def address_of(node):
     return f"10.77.0.{10 + node}"
 
@@ -158,9 +164,11 @@ class Cluster:
 
     def inside(self, node, *words, **options):
         """A process on that node."""
-        first = pathlib.Path(f"/proc/{self.nodes[node].pid}/task/{self.nodes[node].pid}/children").read_text().split()
-        if not first:
-            raise RuntimeError(f"node {node} is not there:\n" + (self.folder / f"node{node}.log").read_text(errors="replace"))
+        pid, until = self.nodes[node].pid, time.monotonic() + READY_SECONDS
+        while not (first := pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()):
+            if time.monotonic() > until or self.nodes[node].poll() is not None:
+                raise RuntimeError(f"node {node} is not there:\n" + (self.folder / f"node{node}.log").read_text(errors="replace"))
+            time.sleep(0.1)  # it has just been started
         return subprocess.Popen(["nsenter", "-t", first[0], "-n", "-m", "-p", f"--wd={os.getcwd()}", *words],
                                 env=self.environment | options.pop("env", {}), **options)
 
@@ -181,6 +189,21 @@ class Cluster:
         """The machine loses its power."""
         self.nodes[node].kill()
         self.nodes[node].wait()
+
+    @property
+    def alive(self):
+        """The numbers of those nodes that have not been killed."""
+        return [i for i, node in enumerate(self.nodes) if node.poll() is None]
+
+    def find(self, text):
+        """Processes on all nodes with that in their command line."""
+        networks = {os.stat(f"/run/netns/{name}").st_ino for name in self.network.names}
+        found = []
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if text.encode() in (entry / "cmdline").read_bytes() and os.stat(entry / "ns/net").st_ino in networks:
+                    found.append(int(entry.name))
+        return found
 
     def cpu_seconds(self, node):
         """Of all processes on that node, and of those that have ended."""

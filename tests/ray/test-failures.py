@@ -6,7 +6,6 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 import cluster
@@ -15,36 +14,16 @@ import headrace
 import ray
 import tap
 import trainer
+from cluster import wait_for
 from headrace.ray import SpreadLoader
 from ray.cluster_utils import Cluster
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+from trainer import expected, strip
 
 WORLD = 2
 N = 120
 SIZE = 2
 HERE = pathlib.Path(__file__).parent
-
-
-def wait_for(what, seconds=120):
-    until = time.monotonic() + seconds
-    while not (value := what()):
-        if time.monotonic() > until:
-            raise AssertionError(f"{what}: not within {seconds} s")
-        time.sleep(0.05)
-    return value
-
-
-def expected(text, world):
-    """What a Loader gives each rank."""
-    ranks = []
-    for rank in range(world):
-        with headrace.Loader(text, rank=rank, world=world, epochs=1, framework="numpy") as loader:
-            ranks.append([trainer.describe(step) for step in loader])
-    return ranks
-
-
-def strip(log):
-    return [{name: step[name] for name in ("epoch", "step", "sha", "ids")} for step in log]
 
 
 class Failures(unittest.TestCase):
@@ -176,9 +155,7 @@ class Failures(unittest.TestCase):
 
     @staticmethod
     def read(folder, world, rank):
-        path = folder / f"{world}-{rank}"
-        lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
-        return [json.loads(line) for line in lines]
+        return trainer.read_log(folder / f"{world}-{rank}")
 
     def test_rank_killed(self):
         """ranks that are processes: one is killed, and all go on from a checkpoint, as many as before and half as many"""

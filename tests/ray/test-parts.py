@@ -100,6 +100,10 @@ class Parts(unittest.TestCase):
         link = judge(slow)
         self.assertEqual((link["kind"], link["node"]), ("link", "c"))
         self.assertIn("1.2 MB/s", link["text"])
+        # all alike: what they have in common
+        slow["links"]["b"]["pulled_s"] = 5.0
+        self.assertEqual((judge(slow)["kind"], judge(slow)["node"]), ("link", "a"))
+        slow["links"]["b"]["pulled_s"] = 0.1
         # what stays on the node is no link
         slow = stats()
         slow["links"]["a"]["pulled_s"] = 8.0

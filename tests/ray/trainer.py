@@ -2,10 +2,12 @@
 import hashlib
 import json
 import os
+import pathlib
 import sys
 import time
 
 import cluster
+import headrace
 import numpy as np
 from headrace.ray import SpreadLoader
 
@@ -26,6 +28,26 @@ def describe(step):
             "ids": [sample["id"] for sample in batch.samples if not sample["skipped"]]}
 
 
+def expected(text, world):
+    """What a plain Loader gives each rank."""
+    ranks = []
+    for rank in range(world):
+        with headrace.Loader(text, rank=rank, world=world, epochs=1, framework="numpy") as loader:
+            ranks.append([describe(step) for step in loader])
+    return ranks
+
+
+def strip(log):
+    """What two logs must have in common."""
+    return [{name: step[name] for name in ("epoch", "step", "sha", "ids")} for step in log]
+
+
+def read_log(path):
+    """What a rank that is a process has written down so far."""
+    lines = path.read_text(encoding="utf-8").split("\n")[:-1] if path.exists() else []
+    return [json.loads(line) for line in lines]
+
+
 class Trainer:
     """Each step takes `step_time` seconds."""
 
@@ -38,7 +60,7 @@ class Trainer:
         begin = time.monotonic()
         for step in self.loader if n_steps is None else (next(self.loader) for _ in range(n_steps)):
             self.gaps.append(time.monotonic() - begin)
-            self.log.append({**describe(step), "node": step.batch.node})
+            self.log.append({**describe(step), "node": step.batch.node, "nbytes": step.batch.nbytes})
             del step
             time.sleep(self.step_time)
             begin = time.monotonic()
@@ -61,7 +83,8 @@ class Trainer:
 
 
 def main():
-    """A rank as torchrun starts them: RANK and WORLD_SIZE, and a file that each step and the place behind it go to.
+    """A rank as torchrun starts them: RANK and WORLD_SIZE, and a file that each step and the place behind it go to; at
+    the end FILE.stats gets the loader's statistics.
 
     usage: trainer.py ADDRESS TEXT FILE STEP_TIME OPTIONS (JSON)
     """
@@ -69,16 +92,20 @@ def main():
     ranks = {"rank": int(os.environ["RANK"]), "world": int(os.environ["WORLD_SIZE"])}
     cluster.ray.init(address=address, log_to_driver=False, logging_level="WARNING", _node_ip_address=cluster.IP)
     options = json.loads(options)
-    state = options.pop("state", None)
+    state, n_nodes = options.pop("state", None), options.pop("nodes", 1)
+    cluster.wait_for(lambda: sum(node["Alive"] for node in cluster.ray.nodes()) >= n_nodes)
     with open(path, "w", encoding="utf-8") as file, SpreadLoader(text, framework="numpy", **ranks, **options) as loader:
         if state is not None:
             loader.load_state_dict(state)
+        begin = time.monotonic()
         while (step := next(loader, None)) is not None:
-            told = describe(step)
+            told = {**describe(step), "node": step.batch.node, "waited": time.monotonic() - begin}
             del step
             time.sleep(float(step_time))
+            begin = time.monotonic()
             file.write(json.dumps({**told, "state": loader.state_dict()}) + "\n")
             file.flush()
+        pathlib.Path(path + ".stats").write_text(json.dumps(loader.stats()), encoding="utf-8")
 
 
 if __name__ == "__main__":

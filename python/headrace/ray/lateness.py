@@ -12,7 +12,7 @@ _N_KEPT = 256
 
 
 class Lateness:
-    """The limit is max(1 s, 3 × p99) of the last 256 ages, from the request to the unit's being made."""
+    """The limit is max(1 s, 3 × p99) of how long the last 256 took."""
 
     def __init__(self) -> None:
         self._ages: collections.deque[float] = collections.deque(maxlen=_N_KEPT)
@@ -24,7 +24,7 @@ class Lateness:
 
     @property
     def p99(self) -> float | None:
-        """Of the ages; ``None`` before there are some."""
+        """``None`` before there are some."""
         if not self._ages:
             return None
         ages = sorted(self._ages)

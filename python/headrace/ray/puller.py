@@ -46,13 +46,17 @@ class _Pending:
         self.unit = unit
         self.attempts: list[_Attempt] = []
         self.made_at: float | None = None  # when that was seen
-        self.n_lost = 0
+        self.n_lost = self.n_late = 0
         self.first_at: float | None = None  # since when it is the one that is waited for
         self.error: errors.SpreadError | None = None  # of an attempt; there may be others
 
     @property
     def age(self) -> float:
-        return time.monotonic() - self.attempts[-1].since
+        """Since when the one thing is waited for that comes next: its being made, or its way to this node."""
+        begins = [self.attempts[-1].since]
+        if self.made_at is not None:
+            begins += [self.made_at, self.first_at or self.made_at]
+        return time.monotonic() - max(begins)
 
 
 class Puller:
@@ -73,7 +77,8 @@ class Puller:
         self._n_held = 0  # by the trainer
         self._fixed: dict[str, Any] | None = None
         self._run: str | None = None
-        self._late = Lateness()
+        self._late = Lateness()  # of making
+        self._far = Lateness()  # of the way from other nodes
         self._warm: dict[int, float] = {}  # producers that have started, and since when that is known
         self._told = 0.0
         self.counts: collections.Counter[str] = collections.Counter()
@@ -169,12 +174,11 @@ class Puller:
         if waiting:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0, fetch_local=False)
             for reference in done:
-                self._see(waiting[reference])
+                self._see(waiting[reference], waiting[reference].attempts[0])
 
-    def _see(self, pending: _Pending) -> None:
+    def _see(self, pending: _Pending, attempt: _Attempt) -> None:
         pending.made_at = time.monotonic()
         # what was asked of a producer that was just being started says nothing of the others
-        attempt = pending.attempts[0]
         if attempt.since >= self._warm.setdefault(attempt.index, pending.made_at):
             self._late.add(pending.made_at - attempt.since)
 
@@ -187,10 +191,11 @@ class Puller:
             self._ask(head)
         references = [attempt.reference for attempt in head.attempts]
         if head.made_at is None:
-            if not ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=False)[0]:
+            made, _ = ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=False)
+            if not made:
                 self._hurry(head)
                 return
-            self._see(head)
+            self._see(head, next(attempt for attempt in head.attempts if attempt.reference == made[0]))
         done, _ = ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=True)
         if not done:
             self._hurry(head)
@@ -216,11 +221,15 @@ class Puller:
             raise errors.make({"class": "SpreadCoreError", "kind": "state",
                                "text": "this producer reads other data, or runs another version, than the first one that"
                                        " answered: all nodes must see the same objects"}, value["ip"], head.unit)
-        self.counts["hedge_won"] += attempt is not head.attempts[0]
         self.counts["units"] += 1
         assert head.made_at is not None and head.first_at is not None, "it has been waited for"
-        self.links.add(value["ip"], value["nbytes"], value["made_s"],
-                       time.monotonic() - max(head.made_at, head.first_at))
+        took = time.monotonic() - max(head.made_at, head.first_at, attempt.since)
+        self.links.add(value["ip"], value["nbytes"], value["made_s"], took)
+        if attempt is not head.attempts[0]:
+            self.counts["hedge_won"] += 1
+            self._suspect(head.attempts[0].index, head)
+        elif value["ip"] != self._team.ip:
+            self._far.add(took)
         if self._then is not None:
             self._then.push(value.pop("fields"))
         self._queue.popleft()
@@ -231,29 +240,40 @@ class Puller:
     # ---- what goes wrong ----
 
     def _hurry(self, head: _Pending) -> None:
-        """The head may be late: another one is asked, and all of the node's elsewhere."""
-        if head.age > max(self._told, _TELL):
-            self._told = head.age + _TELL
-            _log.warning("%s has been waited for for %.0f s", head.unit, head.age)
-        if head.age < self._late.limit or len(self._team.entries) <= len(head.attempts):
+        """The head may be late: another one is asked. Each time it gets twice as long, so that it comes also where
+        everything has become slow."""
+        waited = time.monotonic() - (head.first_at or 0.0)
+        if waited > max(self._told, _TELL):
+            self._told = waited + _TELL
+            _log.warning("%s has been waited for for %.0f s", head.unit, waited)
+        limit = self._late.limit if head.made_at is None else self._far.limit
+        if head.n_late == 0 and self._team.is_suspected(head.attempts[-1].index):
+            limit = 0.0
+        if head.age < limit * 2 ** head.n_late or len(self._team.entries) <= len(head.attempts):
             return
         self.counts["hedged"] += 1
+        head.n_late += 1
         late = head.attempts[-1].index
         self._ask(head)
         del head.attempts[:-2]  # never more than two
         self._count()
-        if self._team.suspect(late):
-            self._move(late, head)
+        # what is on its way may be slow because of this node's own link: then another one is no sooner
+        if head.made_at is None:
+            self._suspect(late, head)
 
-    def _move(self, index: int, but: _Pending) -> None:
-        """Asks others for what the node of that producer was asked for."""
+    def _suspect(self, index: int, but: _Pending) -> None:
+        """Asks others for what the node of that producer was asked for, and for what would have to come from there."""
+        if not self._team.suspect(index):
+            return
         node = self._team.node_of(index)
         self.counts["suspected"] += 1
         _log.warning("node %s is suspected: others are asked", node)
         for pending in self._queue:
-            if pending is not but and pending.made_at is None and any(
-                    self._team.node_of(attempt.index) == node for attempt in pending.attempts):
+            if pending is but or (pending.made_at is not None and self._team.is_here(index)):
+                continue
+            if any(self._team.node_of(attempt.index) == node for attempt in pending.attempts):
                 pending.attempts.clear()  # drops the references, and with them what still comes
+                pending.made_at = None
                 self._ask(pending)
                 self.counts["reissued"] += 1
 
@@ -269,8 +289,7 @@ class Puller:
         head.attempts.remove(attempt)
         head.made_at = None
         if not isinstance(error, ray.exceptions.RayActorError):
-            if self._team.suspect(attempt.index):
-                self._move(attempt.index, head)
+            self._suspect(attempt.index, head)
         if not head.attempts:
             self._rest(min(_LONGEST_REST, _SLICE * 2 ** (head.n_lost - 1)))
             self._ask(head)

@@ -156,6 +156,14 @@ class Team:
         if dead:
             self._dead.add(index)
 
+    def is_here(self, index: int) -> bool:
+        """Whether it is on the rank's own node."""
+        return self.node_of(index) == self._node
+
+    def is_suspected(self, index: int) -> bool:
+        """Whether its node is, at present."""
+        return self.node_of(index) in self.suspects.at(time.monotonic())
+
     def suspect(self, index: int) -> bool:
         """Suspects the node that it is on; whether that is new."""
         node = self.node_of(index)

@@ -5,6 +5,8 @@ from typing import Any
 
 # as the verdict of a pipeline: below it nobody waits
 _ENOUGH = 0.05
+# links that differ by less are alike
+_ALIKE = 2.0
 _MB = 1e6
 
 
@@ -32,11 +34,14 @@ def _rate(link: dict[str, Any]) -> float:
 
 
 def _judge_links(stats: dict[str, Any], far: dict[str, Any]) -> dict[str, Any]:
+    """One that is slower than the others is that node's; if all are alike it is the rank's own, which all come over."""
     slow = min(far, key=lambda ip: _rate(far[ip]))
+    own = len(far) > 1 and max(map(_rate, far.values())) < _ALIKE * _rate(far[slow])
     help_ = ("more nodes share the load" if stats["placement"] == "aligned"
              else 'placement="aligned" makes batches on the rank\'s own node')
-    return {"kind": "link", "node": slow, "element": None, "text": (
-        f"the link from node {slow} to {stats['node']}: {_rate(far[slow]) / _MB:.1f} MB/s, and the trainer waits for"
+    which = f"of node {stats['node']}, which all others are as slow over" if own else f"from node {slow} to {stats['node']}"
+    return {"kind": "link", "node": stats["node"] if own else slow, "element": None, "text": (
+        f"the link {which}: {_rate(far[slow]) / _MB:.1f} MB/s, and the trainer waits for"
         f" {stats['wait_ratio']:.0%} of its time; {help_}, and pixels as uint8 with patchify in then= are fewer bytes")}
 
 
