@@ -386,12 +386,13 @@ route_loop (HrWorker *worker)
   guint n_out = run->element->outputs->len, n;
   HrBuffer *items[HR_MAX_RUN];
   guint64 wanted[HR_MAX_RUN], pads = n_out < 64 ? ((guint64)1 << n_out) - 1 : G_MAXUINT64;
-  gint64 ticket, begin, end, mark = hr_now ();
+  gint64 ticket, begin, end, sample, mark = hr_now ();
 
   while ((n = hr_link_pop (link, 0, HR_MAX_RUN, items, &ticket, NULL)) > 0) {
     begin = hr_now ();
     hr_counter_add (&worker->blocked_in, begin - mark);
     count_items (worker, items, n);
+    sample = n == 1 ? items[0]->sample : -1;
     for (guint i = 0; i < n; i++) {
       wanted[i] = run->def->route (run->self, worker->state, items[i], n_out) & pads;
       if (wanted[i] == 0)
@@ -399,7 +400,7 @@ route_loop (HrWorker *worker)
     }
     end = hr_now ();
     count_work (worker, begin, end);
-    hr_trace_work (run, begin, end, n == 1 ? items[0]->sample : -1, n);
+    hr_trace_work (run, begin, end, sample, n);
     push_to_branches (worker, items, wanted, n);
     hr_link_settle (link, n);
     mark = hr_now ();

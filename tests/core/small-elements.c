@@ -397,6 +397,22 @@ static const HrElementDef tee_def = {
   .route = tee_route,
 };
 
+static guint64
+pick_route (gconstpointer self G_GNUC_UNUSED, gpointer worker G_GNUC_UNUSED, const HrBuffer *in,
+            guint n_out)
+{
+  return small_value (in) % 2 == 0 ? (1u << n_out) - 1 : 0;
+}
+
+static const HrElementDef pick_def = {
+  .abi_size = sizeof (HrElementDef),
+  .name = "pick",
+  .summary = "Even ones to all, odd ones to nobody",
+  .self_size = sizeof (Self),
+  .light = TRUE,
+  .route = pick_route,
+};
+
 static HrJoin
 join_join (gconstpointer self)
 {
@@ -612,6 +628,12 @@ HrElement *
 small_tee (HrPipeline *pipeline, const char *name)
 {
   return make (pipeline, &tee_def, name, (Self){ 0 });
+}
+
+HrElement *
+small_pick (HrPipeline *pipeline, const char *name)
+{
+  return make (pipeline, &pick_def, name, (Self){ 0 });
 }
 
 HrElement *

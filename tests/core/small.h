@@ -47,6 +47,8 @@ HrElement *small_async (HrPipeline *pipeline, const char *name);
 HrElement *small_batch (HrPipeline *pipeline, const char *name, guint size);
 HrElement *small_prefetch (HrPipeline *pipeline, const char *name, guint ahead, guint warm_up);
 HrElement *small_tee (HrPipeline *pipeline, const char *name);
+/* routes even ones to all outputs, odd ones to none */
+HrElement *small_pick (HrPipeline *pipeline, const char *name);
 HrElement *small_join (HrPipeline *pipeline, const char *name, HrJoin mode);
 HrElement *small_sink (HrPipeline *pipeline, const char *name, SmallSink *sink);
 HrElement *small_pull (HrPipeline *pipeline, const char *name);

@@ -466,6 +466,27 @@ test_limit_of_joined (void)
   small_rig_tear_down (&rig);
 }
 
+/* what goes nowhere is gone at once: nothing looks at it after that */
+static void
+test_route_to_nobody (void)
+{
+  for (int serial = 0; serial < 2; serial++) {
+    SmallRig rig;
+
+    small_rig_set_up (&rig);
+    /* slow, so that they are routed one by one */
+    small_link (
+        rig.pipeline, small_source (rig.pipeline, "source", 20, small_sleep, GINT_TO_POINTER (500)),
+        small_pick (rig.pipeline, "pick"), small_sink (rig.pipeline, "sink", &rig.sink), NULL);
+    small_set_pipeline (rig.pipeline, "serial", serial ? "true" : "false");
+    small_run (rig.pipeline);
+    g_assert_cmpuint (rig.sink.values->len, ==, 10);
+    for (guint i = 0; i < 10; i++)
+      g_assert_cmpint (g_array_index (rig.sink.values, gint64, i), ==, 2 * (gint64)i);
+    small_rig_tear_down (&rig);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -489,5 +510,6 @@ main (int argc, char **argv)
   g_test_add_func ("/pipeline/limit", test_limit);
   g_test_add_func ("/pipeline/limit-ends-at-once", test_limit_ends_at_once);
   g_test_add_func ("/pipeline/limit-of-joined", test_limit_of_joined);
+  g_test_add_func ("/pipeline/route-to-nobody", test_route_to_nobody);
   return g_test_run ();
 }
