@@ -39,10 +39,11 @@ struct _HrTrace {
   HrPipeline *pipeline;
   HrTraceFile *file;
   guint *places;     /* by element: how far from the sink */
-  HrMutex lock;      /* tracks, notes, over */
+  HrMutex lock;      /* tracks, notes, over, whole */
   GPtrArray *tracks; /* HrTraceTrack, from sink to source */
   GQueue notes;      /* Note */
   gboolean over;     /* nobody will look at notes any more */
+  gboolean whole;    /* nobody writes the file any more */
   HrBell bell;
   pthread_t thread;
   gint leave;
@@ -425,6 +426,9 @@ hr_trace_end (HrPipeline *pipeline)
   hr_mutex_unlock (&trace->lock);
   write_all (trace);
   hr_trace_file_end (trace->file);
+  hr_mutex_lock (&trace->lock);
+  trace->whole = TRUE;
+  hr_mutex_unlock (&trace->lock);
 }
 
 void
@@ -442,15 +446,15 @@ void
 hr_trace_add_stats (HrPipeline *pipeline, JsonBuilder *builder)
 {
   HrTrace *trace = __atomic_load_n (&pipeline->trace, __ATOMIC_ACQUIRE);
-  gboolean over = FALSE;
+  gboolean whole = FALSE;
 
   if (trace != NULL) {
     hr_mutex_lock (&trace->lock);
-    over = trace->over && trace->file != NULL;
+    whole = trace->whole;
     hr_mutex_unlock (&trace->lock);
   }
   json_builder_set_member_name (builder, "trace");
-  if (!over) { /* the file is the writer's as long as that runs */
+  if (!whole) {
     json_builder_add_null_value (builder);
     return;
   }
