@@ -1,6 +1,7 @@
 /* small.c: putting pipelines together and looking at what comes of them */
 #include "small.h"
 #include <dirent.h>
+#include <headrace.h>
 
 void
 small_link (HrPipeline *pipeline, HrElement *first, ...)
@@ -30,6 +31,36 @@ small_set_pipeline (HrPipeline *pipeline, const char *property, const char *valu
 
   hr_pipeline_set_from_string (pipeline, property, value, &error);
   g_assert_no_error (error);
+}
+
+HrPipeline *
+small_parse (const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  HrPipeline *pipeline = hr_parse_launch (text, &error);
+
+  g_assert_no_error (error);
+  return pipeline;
+}
+
+HrPipeline *
+small_start (const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  HrPipeline *pipeline = small_parse (text);
+
+  hr_pipeline_start (pipeline, &error);
+  g_assert_no_error (error);
+  return pipeline;
+}
+
+JsonObject *
+small_get_stats (HrPipeline *pipeline)
+{
+  g_autofree char *json = hr_pipeline_get_stats (pipeline);
+  g_autoptr (JsonNode) root = json_from_string (json, NULL);
+
+  return json_object_ref (json_node_get_object (root));
 }
 
 /* ---- what has come of it ---- */

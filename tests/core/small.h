@@ -1,5 +1,6 @@
 /* small.h: a few elements with hooks, to build pipelines for tests of the scheduler */
 #pragma once
+#include <json-glib/json-glib.h>
 #include "hr-pipeline-private.h"
 
 /* what a test does with a sample; @value is its field "x". FALSE: the error is set */
@@ -60,6 +61,12 @@ HrElement *small_broken (HrPipeline *pipeline, const char *name, gboolean worker
 void small_link (HrPipeline *pipeline, HrElement *first, ...) G_GNUC_NULL_TERMINATED;
 void small_set (HrElement *element, const char *property, const char *value);
 void small_set_pipeline (HrPipeline *pipeline, const char *property, const char *value);
+
+/* one of a text that is good, and the same with start(). (transfer full) */
+HrPipeline *small_parse (const char *text);
+HrPipeline *small_start (const char *text);
+/* (transfer full) */
+JsonObject *small_get_stats (HrPipeline *pipeline);
 
 void small_sink_init (SmallSink *sink);
 void small_sink_clear (SmallSink *sink);

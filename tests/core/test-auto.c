@@ -9,41 +9,11 @@
 /* the clock of the climb: a minute is a third of a second */
 #define HURRY 200
 
-static HrPipeline *
-parse (const char *text)
-{
-  g_autoptr (GError) error = NULL;
-  HrPipeline *pipeline = hr_parse_launch (text, &error);
-
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static HrPipeline *
-start (const char *text)
-{
-  g_autoptr (GError) error = NULL;
-  HrPipeline *pipeline = parse (text);
-
-  hr_pipeline_start (pipeline, &error);
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static JsonObject *
-get_stats (HrPipeline *pipeline)
-{
-  g_autofree char *json = hr_pipeline_get_stats (pipeline);
-  g_autoptr (JsonNode) root = json_from_string (json, NULL);
-
-  return json_object_ref (json_node_get_object (root));
-}
-
 /* NULL: nothing is automatic */
 static JsonObject *
 get_auto (HrPipeline *pipeline)
 {
-  g_autoptr (JsonObject) stats = get_stats (pipeline);
+  g_autoptr (JsonObject) stats = small_get_stats (pipeline);
 
   if (json_object_get_null_member (stats, "auto"))
     return NULL;
@@ -93,7 +63,7 @@ static void
 compare (const char *text, const char *reference)
 {
   SmallLive live = small_live ();
-  HrPipeline *pipeline = start (text), *serial = start (reference);
+  HrPipeline *pipeline = small_start (text), *serial = small_start (reference);
   guint n = 0;
 
   for (; n < 400 || (count_changes (pipeline) == 0); n++) {
@@ -181,10 +151,10 @@ test_meddled (void)
 {
   SmallLive live = small_live ();
   HrPipeline *pipeline =
-      start ("auto=true checksum=true fakesrc num-buffers=600 ! identity name=work "
-             "sleep=300us sleep-sigma=1 ! batch size=3 ! prefetchqueue ! fakesink");
+      small_start ("auto=true checksum=true fakesrc num-buffers=600 ! identity name=work "
+                   "sleep=300us sleep-sigma=1 ! batch size=3 ! prefetchqueue ! fakesink");
   HrPipeline *serial =
-      start ("serial=true checksum=true fakesrc num-buffers=600 ! batch size=3 ! fakesink");
+      small_start ("serial=true checksum=true fakesrc num-buffers=600 ! batch size=3 ! fakesink");
   g_autoptr (JsonObject) stats = NULL;
   g_autoptr (JsonObject) wanted = NULL;
   pthread_t threads[2];
@@ -195,8 +165,8 @@ test_meddled (void)
   g_assert_true (hr_pipeline_wait (serial, NULL));
   for (guint i = 0; i < 2; i++)
     pthread_join (threads[i], NULL);
-  stats = get_stats (pipeline);
-  wanted = get_stats (serial);
+  stats = small_get_stats (pipeline);
+  wanted = small_get_stats (serial);
   g_assert_cmpstr (json_object_get_string_member (stats, "sha256"), ==,
                    json_object_get_string_member (wanted, "sha256"));
   g_object_unref (pipeline);
@@ -229,9 +199,10 @@ test_transfers (void)
 static void
 test_serial (void)
 {
-  HrPipeline *pipeline = start ("serial=true auto=true fakesrc num-buffers=20 ! identity "
-                                "workers=auto ! batch size=2 ! prefetchqueue max-batches=auto ! "
-                                "fakesink");
+  HrPipeline *pipeline =
+      small_start ("serial=true auto=true fakesrc num-buffers=20 ! identity "
+                   "workers=auto ! batch size=2 ! prefetchqueue max-batches=auto ! "
+                   "fakesink");
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
   g_assert_null (get_auto (pipeline));
@@ -241,7 +212,7 @@ test_serial (void)
 static void
 assert_text (const char *text, const char *wanted)
 {
-  g_autoptr (HrPipeline) pipeline = parse (text);
+  g_autoptr (HrPipeline) pipeline = small_parse (text);
   g_autofree char *canonical = hr_pipeline_to_string (pipeline);
 
   g_assert_cmpstr (canonical, ==, wanted);
@@ -290,7 +261,7 @@ test_refused (void)
 static void
 test_set (void)
 {
-  HrPipeline *pipeline = start (
+  HrPipeline *pipeline = small_start (
       "auto=true fakesrc num-buffers=2000 ! identity name=a workers=3 sleep=100us ! identity "
       "name=b sleep=100us queue-bytes=1KiB ! batch size=2 ! prefetchqueue name=q "
       "max-batches=4 ! identity name=behind ! fakesink name=end");
@@ -333,9 +304,9 @@ pull (HrPipeline *pipeline)
 static void
 test_live (void)
 {
-  HrPipeline *pipeline =
-      start ("fakesrc ! identity name=a sleep=2ms workers=auto ! batch size=2 ! prefetchqueue ! "
-             "appsink");
+  HrPipeline *pipeline = small_start (
+      "fakesrc ! identity name=a sleep=2ms workers=auto ! batch size=2 ! prefetchqueue ! "
+      "appsink");
   HrElement *a = hr_pipeline_get_element (pipeline, "a");
   guint64 workers;
 
@@ -391,7 +362,8 @@ test_cpus (void)
 static void
 test_none (void)
 {
-  HrPipeline *pipeline = start ("fakesrc num-buffers=50 ! identity ! batch size=2 ! fakesink");
+  HrPipeline *pipeline =
+      small_start ("fakesrc num-buffers=50 ! identity ! batch size=2 ! fakesink");
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
   g_assert_null (get_auto (pipeline));
@@ -402,7 +374,7 @@ test_none (void)
 static void
 test_memory (void)
 {
-  HrPipeline *pipeline = start (
+  HrPipeline *pipeline = small_start (
       "auto=true memory=1MiB fakesrc ! identity name=a sleep=100us ! identity name=b ! batch "
       "name=c size=2 ! prefetchqueue name=d ! appsink");
   const char *const names[] = { "a", "b", "c", "d" };

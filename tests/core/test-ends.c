@@ -56,18 +56,11 @@ static JsonObject *
 run (const char *text)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (HrPipeline) pipeline = hr_parse_launch (text, &error);
-  g_autofree char *json = NULL;
-  g_autoptr (JsonNode) root = NULL;
+  g_autoptr (HrPipeline) pipeline = small_start (text);
 
-  g_assert_no_error (error);
-  hr_pipeline_start (pipeline, &error);
-  g_assert_no_error (error);
   hr_pipeline_wait (pipeline, &error);
   g_assert_no_error (error);
-  json = hr_pipeline_get_stats (pipeline);
-  root = json_from_string (json, NULL);
-  return json_object_ref (json_node_get_object (root));
+  return small_get_stats (pipeline);
 }
 
 static void

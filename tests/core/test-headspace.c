@@ -5,40 +5,10 @@
 #include "hr-json.h"
 #include "small.h"
 
-static HrPipeline *
-parse (const char *text)
-{
-  g_autoptr (GError) error = NULL;
-  HrPipeline *pipeline = hr_parse_launch (text, &error);
-
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static HrPipeline *
-start (const char *text)
-{
-  g_autoptr (GError) error = NULL;
-  HrPipeline *pipeline = parse (text);
-
-  hr_pipeline_start (pipeline, &error);
-  g_assert_no_error (error);
-  return pipeline;
-}
-
-static JsonObject *
-get_stats (HrPipeline *pipeline)
-{
-  g_autofree char *json = hr_pipeline_get_stats (pipeline);
-  g_autoptr (JsonNode) root = json_from_string (json, NULL);
-
-  return json_object_ref (json_node_get_object (root));
-}
-
 static void
 assert_count (HrPipeline *pipeline, const char *name, gint64 n)
 {
-  g_autoptr (JsonObject) stats = get_stats (pipeline);
+  g_autoptr (JsonObject) stats = small_get_stats (pipeline);
 
   g_assert_cmpint (json_object_get_int_member (stats, name), ==, n);
 }
@@ -46,7 +16,7 @@ assert_count (HrPipeline *pipeline, const char *name, gint64 n)
 static void
 assert_headspace (HrPipeline *pipeline, const char *name, gint64 n)
 {
-  g_autoptr (JsonObject) stats = get_stats (pipeline);
+  g_autoptr (JsonObject) stats = small_get_stats (pipeline);
 
   g_assert_cmpint (
       json_object_get_int_member (json_object_get_object_member (stats, "headspace"), name), ==, n);
@@ -69,7 +39,7 @@ test_same (void)
 {
   SmallLive live = small_live ();
   HrPipeline *pipeline =
-      start ("headspace=5 fakesrc size=4096 ! batch size=3 ! prefetchqueue ! appsink");
+      small_start ("headspace=5 fakesrc size=4096 ! batch size=3 ! prefetchqueue ! appsink");
   gconstpointer first[5];
   HrBuffer *batch;
   guint n = 0;
@@ -98,11 +68,11 @@ test_same (void)
 static char *
 get_sum (const char *text)
 {
-  g_autoptr (HrPipeline) pipeline = start (text);
+  g_autoptr (HrPipeline) pipeline = small_start (text);
   g_autoptr (JsonObject) stats = NULL;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
-  stats = get_stats (pipeline);
+  stats = small_get_stats (pipeline);
   return g_strdup (json_object_get_string_member (stats, "sha256"));
 }
 
@@ -129,7 +99,7 @@ test_short (void)
     SmallLive live = small_live ();
     g_autofree char *text =
         g_strdup_printf ("headspace=20 fakesrc num-buffers=%u ! trainsim step-time=0s", sizes[i]);
-    HrPipeline *pipeline = start (text);
+    HrPipeline *pipeline = small_start (text);
 
     g_assert_true (hr_pipeline_wait (pipeline, NULL));
     assert_count (pipeline, "steps", sizes[i]);
@@ -321,8 +291,9 @@ test_holes (void)
 static void
 test_too_large (void)
 {
-  g_autoptr (HrPipeline) pipeline = start ("headspace=10 memory=1MiB fakesrc size=64KiB ! batch "
-                                           "size=2 ! prefetchqueue ! trainsim step-time=0s");
+  g_autoptr (HrPipeline) pipeline =
+      small_start ("headspace=10 memory=1MiB fakesrc size=64KiB ! batch "
+                   "size=2 ! prefetchqueue ! trainsim step-time=0s");
   g_autoptr (GError) error = NULL;
 
   g_assert_false (hr_pipeline_wait (pipeline, &error));
@@ -338,10 +309,10 @@ test_too_large (void)
 static void
 test_advice (void)
 {
-  g_autoptr (HrPipeline) more = start ("headspace=10 memory=3MiB fakesrc size=64KiB ! batch "
-                                       "size=2 ! prefetchqueue ! trainsim step-time=0s");
-  g_autoptr (HrPipeline) fewer = start ("headspace=4 memory=1MiB fakesrc size=64KiB ! batch "
-                                        "size=2 ! prefetchqueue ! trainsim step-time=0s");
+  g_autoptr (HrPipeline) more = small_start ("headspace=10 memory=3MiB fakesrc size=64KiB ! batch "
+                                             "size=2 ! prefetchqueue ! trainsim step-time=0s");
+  g_autoptr (HrPipeline) fewer = small_start ("headspace=4 memory=1MiB fakesrc size=64KiB ! batch "
+                                              "size=2 ! prefetchqueue ! trainsim step-time=0s");
 
   g_assert_true (hr_pipeline_wait (more, NULL));
   assert_headspace (more, "steps", 10);
@@ -354,8 +325,9 @@ static void
 test_fits (void)
 {
   SmallLive live = small_live ();
-  HrPipeline *pipeline = start ("headspace=-1 memory=1MiB fakesrc size=64KiB ! identity ! batch "
-                                "size=2 ! prefetchqueue ! appsink");
+  HrPipeline *pipeline =
+      small_start ("headspace=-1 memory=1MiB fakesrc size=64KiB ! identity ! batch "
+                   "size=2 ! prefetchqueue ! appsink");
   gconstpointer first[32];
   HrBuffer *batch;
   guint n = 0;
@@ -381,13 +353,13 @@ test_fits (void)
 static void
 test_counted (void)
 {
-  g_autoptr (HrPipeline) pipeline =
-      start ("headspace=16 memory=4MiB fakesrc size=64KiB ! identity queue-items=1 ! batch size=2 "
-             "queue-items=1 ! trainsim step-time=0s");
+  g_autoptr (HrPipeline) pipeline = small_start (
+      "headspace=16 memory=4MiB fakesrc size=64KiB ! identity queue-items=1 ! batch size=2 "
+      "queue-items=1 ! trainsim step-time=0s");
   g_autoptr (JsonObject) stats = NULL;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
-  stats = get_stats (pipeline);
+  stats = small_get_stats (pipeline);
   g_assert_cmpint (json_object_get_int_member (stats, "budget_peak_bytes"), >=, 16 * 2 * 65536);
 }
 
@@ -395,7 +367,7 @@ static void
 test_one_too_large (void)
 {
   g_autoptr (HrPipeline) pipeline =
-      start ("headspace=-1 memory=64KiB fakesrc size=64KiB ! trainsim step-time=0s");
+      small_start ("headspace=-1 memory=64KiB fakesrc size=64KiB ! trainsim step-time=0s");
   g_autoptr (GError) error = NULL;
 
   g_assert_false (hr_pipeline_wait (pipeline, &error));
@@ -409,15 +381,16 @@ static void
 test_numbers (void)
 {
   gint64 begin = g_get_monotonic_time ();
-  g_autoptr (HrPipeline) pipeline = start ("headspace=6 fakesrc interval=2ms ! batch size=2 ! "
-                                           "prefetchqueue ! trainsim step-time=2ms");
+  g_autoptr (HrPipeline) pipeline =
+      small_start ("headspace=6 fakesrc interval=2ms ! batch size=2 ! "
+                   "prefetchqueue ! trainsim step-time=2ms");
   g_autoptr (JsonObject) stats = NULL;
   JsonObject *headspace, *own;
   gint64 end;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
   end = g_get_monotonic_time ();
-  stats = get_stats (pipeline);
+  stats = small_get_stats (pipeline);
   headspace = json_object_get_object_member (stats, "headspace");
   own = json_object_get_object_member (headspace, "own");
   g_assert_true (json_object_get_boolean_member (headspace, "replays"));
@@ -443,11 +416,11 @@ test_numbers (void)
 static void
 test_none (void)
 {
-  g_autoptr (HrPipeline) pipeline = start ("fakesrc num-buffers=4 ! trainsim step-time=0s");
+  g_autoptr (HrPipeline) pipeline = small_start ("fakesrc num-buffers=4 ! trainsim step-time=0s");
   g_autoptr (JsonObject) stats = NULL;
 
   g_assert_true (hr_pipeline_wait (pipeline, NULL));
-  stats = get_stats (pipeline);
+  stats = small_get_stats (pipeline);
   g_assert_true (json_object_get_null_member (stats, "headspace"));
 }
 
@@ -467,7 +440,7 @@ test_refused (void)
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autoptr (HrPipeline) pipeline = parse (rows[i][0]);
+    g_autoptr (HrPipeline) pipeline = small_parse (rows[i][0]);
     g_autoptr (GError) error = NULL;
 
     g_assert_false (hr_pipeline_start (pipeline, &error));
@@ -479,7 +452,7 @@ test_refused (void)
 static void
 test_no_checkpoint (void)
 {
-  g_autoptr (HrPipeline) pipeline = start ("headspace=3 fakesrc ! batch size=2 ! appsink");
+  g_autoptr (HrPipeline) pipeline = small_start ("headspace=3 fakesrc ! batch size=2 ! appsink");
   g_autoptr (GError) error = NULL;
   g_autoptr (HrBuffer) batch = hr_pipeline_pull (pipeline, NULL);
 
