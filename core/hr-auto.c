@@ -68,6 +68,8 @@ add_knob (HrAuto *automatic, GArray *knobs, HrElement *element, const HrProp *pr
 {
   Place place = { element, prop };
 
+  if (automatic->pipeline->settings.automatic)
+    hr_element_mark (element, prop);
   g_array_append_val (automatic->places, place);
   g_array_append_val (knobs, knob);
 }
@@ -171,8 +173,6 @@ hr_auto_new (HrPipeline *pipeline)
   for (guint i = 0; i < n; i++) {
     HrElement *element = pipeline->elements->pdata[i];
 
-    if (pipeline->settings.automatic)
-      hr_element_mark_all (element);
     add_common (automatic, knobs, element);
     add_own (automatic, knobs, element);
   }

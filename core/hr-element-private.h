@@ -59,8 +59,8 @@ extern const HrProp hr_common_props[];
 const HrProp *hr_element_find_prop (HrElement *element, const char *name, gpointer *self);
 /* what is said of it, and its value: it does not change while that is HR_AUTO_NOT */
 HrAutoMark hr_element_get_auto (HrElement *element, const HrProp *prop, guint64 *value);
-/* auto=true: all that can be, and that nobody has set */
-void hr_element_mark_all (HrElement *element);
+/* auto=true: of one that can be found, unless somebody has set it */
+void hr_element_mark (HrElement *element, const HrProp *prop);
 /* of one made from the same table */
 void hr_element_copy_marks (HrElement *to, HrElement *from);
 /* an automatic value changes; FALSE: somebody has set it meanwhile */

@@ -110,16 +110,16 @@ hr_element_is_auto (HrElement *element, const char *property)
 }
 
 void
-hr_element_mark_all (HrElement *element)
+hr_element_mark (HrElement *element, const HrProp *prop)
 {
+  gboolean is_common = owner_of (element, prop) == &element->common;
+  HrAutoMark *mark = mark_of (element, prop);
+
   hr_mutex_lock (&element->turning);
-  for (const HrProp *prop = hr_common_props; prop->field != NULL; prop++)
-    if ((prop->flags & HR_PROP_AUTO) != 0 && *mark_of (element, prop) == HR_AUTO_NOT
-        && hr_prop_is_default (&element->common, prop))
-      *mark_of (element, prop) = HR_AUTO_ALL;
-  for (const HrProp *prop = element->def->props; prop != NULL && prop->field != NULL; prop++)
-    if ((prop->flags & HR_PROP_AUTO) != 0 && !element->set[prop - element->def->props])
-      *mark_of (element, prop) = HR_AUTO_ALL;
+  if (*mark == HR_AUTO_NOT
+      && (is_common ? hr_prop_is_default (&element->common, prop)
+                    : !element->set[prop - element->def->props]))
+    *mark = HR_AUTO_ALL;
   hr_mutex_unlock (&element->turning);
 }
 

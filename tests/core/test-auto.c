@@ -261,13 +261,16 @@ test_refused (void)
 static void
 test_set (void)
 {
-  HrPipeline *pipeline = small_start (
-      "auto=true fakesrc num-buffers=2000 ! identity name=a workers=3 sleep=100us ! identity "
-      "name=b sleep=100us queue-bytes=1KiB ! batch size=2 ! prefetchqueue name=q "
-      "max-batches=4 ! identity name=behind ! fakesink name=end");
+  HrPipeline *pipeline =
+      small_start ("auto=true fakesrc name=source num-buffers=2000 ! identity name=a workers=3 "
+                   "sleep=100us ! identity "
+                   "name=b sleep=100us queue-bytes=1KiB ! batch size=2 ! prefetchqueue name=q "
+                   "max-batches=4 ! identity name=behind ! fakesink name=end");
+  HrElement *source = hr_pipeline_get_element (pipeline, "source");
   HrElement *a = hr_pipeline_get_element (pipeline, "a");
   HrElement *b = hr_pipeline_get_element (pipeline, "b");
   HrElement *q = hr_pipeline_get_element (pipeline, "q");
+  HrElement *behind = hr_pipeline_get_element (pipeline, "behind");
   guint64 workers, bytes, steps;
 
   g_assert_false (hr_element_is_auto (a, "workers"));
@@ -275,6 +278,11 @@ test_set (void)
   g_assert_true (hr_element_is_auto (b, "workers"));
   g_assert_false (hr_element_is_auto (b, "queue-bytes"));
   g_assert_false (hr_element_is_auto (q, "max-batches"));
+  /* one thread, no queue in front of it, or one whose bounds are those of "q" */
+  g_assert_false (hr_element_is_auto (source, "workers"));
+  g_assert_false (hr_element_is_auto (source, "queue-items"));
+  g_assert_false (hr_element_is_auto (behind, "queue-items"));
+  g_assert_true (hr_element_is_auto (behind, "workers"));
   g_assert_false (hr_element_is_auto (a, "window"));
   g_assert_false (hr_element_is_auto (a, "no-such-property"));
   g_assert_true (hr_pipeline_wait (pipeline, NULL));

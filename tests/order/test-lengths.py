@@ -67,6 +67,20 @@ def test_kept(runner):
     data.remove()
 
 
+def test_automatic(runner):
+    """they are found out with automatic settings too, whether all are or one by one, and the rows are the same"""
+    data = some_data()
+    packed = "batch mode=packed pack-window=9 max-tokens=60"
+    with tempfile.TemporaryDirectory() as cache:
+        said = runner.run(text(data, "scan=lengths", batch=packed), environment={"HR_PLAN_CACHE": cache})
+    for run, tokenize in (("auto=true", ""), ("auto=true", "workers=auto"), ("", "workers=auto queue-items=auto"), ("serial=true auto=true", "")):
+        with tempfile.TemporaryDirectory() as cache:
+            assert scans(runner, cache, data, f"{run} scan=lengths", tokenize=tokenize, batch=packed), (run, tokenize)
+            answer = runner.run(text(data, f"{run} scan=lengths", tokenize=tokenize, batch=packed), environment={"HR_PLAN_CACHE": cache})
+        assert answer["steps"] == said["steps"] and said["steps"], (run, tokenize)
+    data.remove()
+
+
 def test_same_stream(runner):
     """what is delivered is the same, whatever is known"""
     for seed in range(OPTIONS["seed"], OPTIONS["seed"] + OPTIONS["n"]):
