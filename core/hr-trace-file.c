@@ -462,6 +462,18 @@ hr_trace_file_add_counters (HrTraceFile *file, gint64 now)
 
 /* ---- the file ---- */
 
+/* once */
+static gboolean
+tell_wrong (HrTraceFile *file, const char *then, GError **error)
+{
+  if (file->wrong == NULL || file->told)
+    return TRUE;
+  file->told = TRUE;
+  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "trace: %s; %s", file->wrong,
+               then);
+  return FALSE;
+}
+
 gboolean
 hr_trace_file_flush (HrTraceFile *file, gint64 now, GError **error)
 {
@@ -469,22 +481,18 @@ hr_trace_file_flush (HrTraceFile *file, gint64 now, GError **error)
     file->flushed = now;
     write_out (file);
   }
-  if (file->wrong == NULL || file->told)
-    return TRUE;
-  file->told = TRUE;
-  g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
-               "trace: %s; the trace ends here, the run goes on", file->wrong);
-  return FALSE;
+  return tell_wrong (file, "the trace ends here, the run goes on", error);
 }
 
-void
-hr_trace_file_end (HrTraceFile *file)
+gboolean
+hr_trace_file_end (HrTraceFile *file, GError **error)
 {
   g_string_append (file->text, "\n]\n");
   write_out (file);
   if (close (file->fd) != 0 && file->wrong == NULL)
     file->wrong = g_strdup_printf ("%s: %s", file->path, g_strerror (errno));
   file->fd = -1;
+  return tell_wrong (file, "its last events are missing", error);
 }
 
 guint64

@@ -30,8 +30,9 @@ typedef struct _HrTraceFile HrTraceFile;
 
 /* @path is made anew */
 HrTraceFile *hr_trace_file_new (const char *path, HrPipeline *pipeline, GError **error);
-/* the last event, and what is not written yet */
-void hr_trace_file_end (HrTraceFile *file);
+/* the last event, and what is not written yet. FALSE: it could not be, which flush() has not said
+ * yet: error set */
+gboolean hr_trace_file_end (HrTraceFile *file, GError **error);
 void hr_trace_file_free (HrTraceFile *file);
 
 /* threads have numbers: those of an element's workers begin at this */

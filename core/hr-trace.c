@@ -415,6 +415,7 @@ void
 hr_trace_end (HrPipeline *pipeline)
 {
   HrTrace *trace = pipeline->trace;
+  g_autoptr (GError) error = NULL;
 
   if (trace == NULL || trace->over) /* start() has failed, or it has been here */
     return;
@@ -425,7 +426,8 @@ hr_trace_end (HrPipeline *pipeline)
   trace->over = TRUE;
   hr_mutex_unlock (&trace->lock);
   write_all (trace);
-  hr_trace_file_end (trace->file);
+  if (!hr_trace_file_end (trace->file, &error))
+    hr_pipeline_post (pipeline, HR_MESSAGE_WARNING, NULL, error, NULL);
   hr_mutex_lock (&trace->lock);
   trace->whole = TRUE;
   hr_mutex_unlock (&trace->lock);

@@ -7,6 +7,7 @@ import logging
 import os
 import pathlib
 import pickle
+import resource
 import signal
 import subprocess
 import sys
@@ -250,6 +251,21 @@ class Order(WithData):
         self.assertIsNone(endless.n_steps)
         self.assertEqual(next(endless).batch.step, 0)
         loader.close()
+
+    def test_trace_that_cannot_be_written(self):
+        """a disk that is full when the last events of a trace are written is a warning, too"""
+        text = "fakesrc num-buffers=5 interval=20ms ! batch size=1 ! prefetchqueue ! appsink"
+        soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+        with tempfile.TemporaryDirectory() as folder, self.assertLogs("headrace", logging.WARNING) as logged:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4000, hard))  # the first look at what there is fits
+            try:
+                steps = list(load(text, properties={"trace": f"{folder}/run.json"}))
+            finally:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        self.assertEqual(len(steps), 5)
+        self.assertEqual(len(logged.output), 1)
+        # slower than it should be, it has been noticed before
+        self.assertRegex(logged.output[0], f"trace: {folder}/run.json: File too large; (its last events are missing|the trace ends here)")
 
     def test_skipped(self):
         """a bad sample is told, and no other takes its place"""
