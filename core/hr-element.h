@@ -88,6 +88,7 @@ gboolean hr_element_is_set (HrElement *element, const char *property);
  *   nobody has set it and the pipeline has auto=true and is running, or has run
  */
 gboolean hr_element_is_auto (HrElement *element, const char *property);
+
 /**
  * hr_element_warn: (skip)
  * @why: what the user should know although the run goes on
