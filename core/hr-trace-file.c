@@ -18,8 +18,9 @@ struct _HrTraceFile {
   HrPipeline *pipeline;
   char *path;
   int fd;
-  char *wrong;   /* why nothing is written any more … */
-  gboolean told; /* … and flush() has said so */
+  guint64 n_written; /* bytes */
+  char *wrong;       /* why nothing is written any more … */
+  gboolean told;     /* … and flush() has said so */
   GString *text;
   gint64 flushed;
   guint64 n_events;
@@ -328,6 +329,17 @@ add_slice (HrTraceFile *file, guint tid, const HrTraceRecord *record)
     touch (file, tid, record);
 }
 
+/* the first @n bytes of the text are in the file, which may end behind an event, not within one */
+static void
+cut (HrTraceFile *file, gsize n)
+{
+  while (n > 0 && file->text->str[n - 1] != '\n')
+    n--;
+  /* a pipe cannot be cut: its reader has what it has */
+  if (ftruncate (file->fd, (off_t)(file->n_written + n)) != 0)
+    return;
+}
+
 static void
 write_out (HrTraceFile *file)
 {
@@ -342,8 +354,10 @@ write_out (HrTraceFile *file)
       left -= (gsize)n;
     } else if (errno != EINTR) {
       file->wrong = g_strdup_printf ("%s: %s", file->path, g_strerror (errno));
+      cut (file, (gsize)(at - file->text->str));
     }
   }
+  file->n_written += file->text->len;
   g_string_truncate (file->text, 0);
 }
 
