@@ -114,6 +114,12 @@ test_usage (void)
     { { "--limit=few", "fakesrc ! fakesink" }, "*--limit*" },
     { { "--on-error=cry", "fakesrc ! fakesink" }, "*--on-error*" },
     { { "appsrc name=mine ! fakesink" }, "*\"mine\"*program*" },
+    { { "--trace=", "fakesrc ! fakesink" }, "hr-launch: --trace needs the name of a file*" },
+    { { "--record=", "fakesrc ! fakesink" }, "hr-launch: --record needs the name of a file*" },
+    { { "--dot=", "fakesrc ! fakesink" }, "hr-launch: --dot needs the name of a file*" },
+    { { "--flamegraph=", "fakesrc ! fakesink" }, "hr-launch: --flamegraph needs the name*" },
+    { { "--record=/no/x", "--trace=/no/x", "fakesrc ! fakesink" },
+      "hr-launch: --record and --trace would both write into /no/x*" },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
@@ -371,12 +377,20 @@ test_version_and_help (void)
 static void
 test_stdout_full (void)
 {
-  g_autofree char *command = g_strdup_printf (
-      "'%s' -q --stats=json 'fakesrc num-buffers=1 ! fakesink' >/dev/full", HR_LAUNCH);
-  int status = system (command);
+  static const char *const texts[] = {
+    "fakesrc num-buffers=1 ! fakesink", /* shorter and longer than what stdio keeps */
+    "fakesrc num-buffers=1 ! identity ! identity ! identity ! identity ! identity ! identity ! "
+    "identity ! identity ! identity ! identity ! identity ! identity ! identity ! fakesink",
+  };
 
-  g_assert_true (WIFEXITED (status));
-  g_assert_cmpint (WEXITSTATUS (status), ==, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autofree char *command =
+        g_strdup_printf ("'%s' -q --stats=json '%s' >/dev/full", HR_LAUNCH, texts[i]);
+    int status = system (command);
+
+    g_assert_true (WIFEXITED (status));
+    g_assert_cmpint (WEXITSTATUS (status), ==, 1);
+  }
 }
 
 /* lines that nobody takes end a run that would go on for ever */
@@ -551,6 +565,26 @@ test_signal (gconstpointer data)
   g_string_free (child.text, TRUE);
 }
 
+/* timeout(1) signals the process and its group, and so twice at once: that is one request, and the
+ * summary and the last checkpoint are there */
+static void
+test_signals_at_once (void)
+{
+  Child child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
+                                                  "fakesrc interval=1ms ! identity "
+                                                  "error-every=2 ! identity sleep=1ms ! fakesink",
+                                                  NULL });
+
+  g_assert_true (read_until (&child, "skipped (other): "));
+  for (guint i = 0; i < 20; i++) {
+    kill (child.pid, SIGTERM);
+    g_usleep (200); /* or they would be one */
+  }
+  g_assert_cmpint (reap (&child), ==, 128 + SIGTERM);
+  g_assert_nonnull (strstr (child.text->str, "\nstopped by SIGTERM after "));
+  g_string_free (child.text, TRUE);
+}
+
 /* asleep in an element, and in serial mode: it stops all the same */
 static void
 test_signal_while_asleep (gconstpointer serial)
@@ -660,6 +694,7 @@ main (int argc, char **argv)
   g_test_add_func ("/hr-launch/checkpoint-special", test_checkpoint_special);
   g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
+  g_test_add_func ("/hr-launch/signals-at-once", test_signals_at_once);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);
   g_test_add_data_func ("/hr-launch/asleep-serial", "serial", test_signal_while_asleep);
   g_test_add_func ("/hr-launch/signal-before-start", test_signal_before_start);

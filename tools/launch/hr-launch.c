@@ -380,21 +380,31 @@ check_trace (JsonObject *stats, GError **error)
   return wrong == NULL;
 }
 
-/* what was asked for beside the run, once it is known how that ended */
+static void
+tell_file (gboolean written, GError **error, LaunchEnd *end)
+{
+  if (written)
+    return;
+  fprintf (stderr, "hr-launch: %s\n", (*error)->message);
+  g_clear_error (error);
+  if (end->exit == EXIT_OK)
+    end->exit = EXIT_FAILED;
+}
+
+/* what was asked for beside the run, once it is known how that ended; one that cannot be written
+ * takes no other with it */
 static void
 write_files (const Files *files, JsonNode *stats, LaunchEnd *end)
 {
-  g_autoptr (GError) error = NULL;
+  JsonObject *object = json_node_get_object (stats);
+  GError *error = NULL;
 
-  if ((files->record == NULL || launch_record_end (files->record, stats, &error))
-      && (options.dot == NULL || write_dot (files->pipeline, &error))
-      && check_trace (json_node_get_object (stats), &error)
-      && (options.flamegraph == NULL
-          || launch_flame_write (options.flamegraph, json_node_get_object (stats), &error)))
-    return;
-  fprintf (stderr, "hr-launch: %s\n", error->message);
-  if (end->exit == EXIT_OK)
-    end->exit = EXIT_FAILED;
+  tell_file (files->record == NULL || launch_record_end (files->record, stats, &error), &error,
+             end);
+  tell_file (options.dot == NULL || write_dot (files->pipeline, &error), &error, end);
+  tell_file (check_trace (object, &error), &error, end);
+  tell_file (options.flamegraph == NULL || launch_flame_write (options.flamegraph, object, &error),
+             &error, end);
 }
 
 static void
@@ -557,6 +567,40 @@ launch (void)
   return run (pipeline);
 }
 
+/* an empty name would be no file at all, and of two that write into one neither could be read */
+static gboolean
+check_names (GError **error)
+{
+  const struct {
+    const char *option, *path;
+  } files[] = {
+    { "checkpoint", options.checkpoint },
+    { "dead-letter", options.dead_letter },
+    { "dot", options.dot },
+    { "record", options.record },
+    { "trace", options.trace },
+    { "flamegraph", options.flamegraph },
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
+    if (files[i].path == NULL)
+      continue;
+    if (*files[i].path == '\0') {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--%s needs the name of a file, not an empty one", files[i].option);
+      return FALSE;
+    }
+    for (guint k = 0; k < i; k++)
+      if (g_strcmp0 (files[i].path, files[k].path) == 0) {
+        g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                     "--%s and --%s would both write into %s; name a file for each",
+                     files[k].option, files[i].option, files[i].path);
+        return FALSE;
+      }
+  }
+  return TRUE;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -590,15 +634,17 @@ main (int argc, char **argv)
     return usage_error (
         "--headspace gives steps again, which stand nowhere in the order: there are "
         "no checkpoints; leave --checkpoint out");
-  if ((options.checkpoint != NULL && *options.checkpoint == '\0')
-      || (options.dead_letter != NULL && *options.dead_letter == '\0'))
-    return usage_error ("--checkpoint and --dead-letter need the name of a file, not an empty one");
+  if (!check_names (&error))
+    return usage_error (error->message);
   if ((options.file != NULL) == (options.words != NULL))
     return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
                                              : "no pipeline: hr-launch --help");
   status = launch ();
-  if (fflush (stdout) != 0) {
-    fprintf (stderr, "hr-launch: stdout: %s\n", g_strerror (errno));
+  /* what is longer than the buffer has failed before, and is no longer there to be flushed */
+  errno = 0;
+  if (fflush (stdout) != 0 || ferror (stdout)) {
+    fprintf (stderr, "hr-launch: stdout: %s\n",
+             errno != 0 ? g_strerror (errno) : "could not be written");
     return status == EXIT_OK ? EXIT_FAILED : status;
   }
   return status;

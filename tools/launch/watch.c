@@ -14,6 +14,9 @@
 #define MAX_SKIPPED 5 /* lines, unless -v */
 #define BAR_INTERVAL (200 * (gint64)1000000)
 #define LINES_INTERVAL (5 * (gint64)1000000000)
+/* signals so close together are one request: timeout(1) sends its own to the process and to the
+ * group, and a key that is held down comes again */
+#define SIGNAL_INTERVAL (G_USEC_PER_SEC / 2)
 
 struct _LaunchWatch {
   HrPipeline *pipeline;
@@ -59,6 +62,7 @@ watch_signals (gpointer data)
 {
   LaunchWatch *watch = data;
   struct pollfd fds[] = { { watch->signals, POLLIN, 0 }, { watch->bell, POLLIN, 0 } };
+  gint64 first = 0;
 
   for (;;) {
     struct signalfd_siginfo info;
@@ -70,8 +74,12 @@ watch_signals (gpointer data)
     if (read (watch->signals, &info, sizeof info) != sizeof info)
       continue;
     /* whoever asks twice does not want to wait for a summary */
-    if (g_atomic_int_get (&watch->signal) != 0)
+    if (g_atomic_int_get (&watch->signal) != 0) {
+      if (g_get_monotonic_time () - first < SIGNAL_INTERVAL)
+        continue;
       _exit (128 + (int)info.ssi_signo);
+    }
+    first = g_get_monotonic_time ();
     g_atomic_int_set (&watch->signal, (gint)info.ssi_signo);
     hr_pipeline_stop (watch->pipeline);
   }
