@@ -65,6 +65,10 @@ may_set (HrElement *element, const HrProp *prop, const char **why)
     *why = "its name is known in its pipeline";
   else if (is_frozen (element) && (prop->flags & HR_PROP_LIVE) == 0)
     *why = "the pipeline has been started";
+  else if (is_frozen (element) && prop->offset == G_STRUCT_OFFSET (HrCommon, workers)
+           && owner_of (element, prop) == &element->common
+           && element->def->parallel == HR_PARALLEL_NO)
+    *why = "it works in one thread";
   return *why == NULL;
 }
 

@@ -242,6 +242,29 @@ test_not_running (void)
   finish (&rig, 20);
 }
 
+/* who works in one thread cannot be given more: that is said, not swallowed */
+static void
+test_one_thread (void)
+{
+  HrPipeline *pipeline = small_start ("fakesrc name=source ! identity name=pool ! fakesink");
+  HrElement *source = hr_pipeline_get_element (pipeline, "source");
+  const char *const values[] = { "4", "auto" };
+
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
+    g_autoptr (GError) error = NULL;
+
+    g_assert_false (hr_element_set_from_string (source, "workers", values[i], &error));
+    g_assert_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STATE);
+    g_assert_cmpstr (error->message, ==,
+                     "property \"workers\" of \"source\" cannot change any more: it works in one "
+                     "thread");
+    small_set (hr_pipeline_get_element (pipeline, "pool"), "workers", values[i]);
+  }
+  g_assert_false (hr_element_is_auto (source, "workers"));
+  hr_pipeline_stop (pipeline);
+  g_object_unref (pipeline);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -253,5 +276,6 @@ main (int argc, char **argv)
   g_test_add_func ("/live/queue-items", test_queue_items);
   g_test_add_func ("/live/all-at-once", test_all_at_once);
   g_test_add_func ("/live/not-running", test_not_running);
+  g_test_add_func ("/live/one-thread", test_one_thread);
   return g_test_run ();
 }
