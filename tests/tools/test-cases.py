@@ -65,8 +65,10 @@ class Run:
 
 
 def settings(folder):
-    for number, options in enumerate([["--serial"], [], ["--memory=1"]]):
+    trace = folder / "trace.json"
+    for number, options in enumerate([["--serial"], [], ["--memory=1"], ["--auto", f"--trace={trace}"]]):
         yield options, folder / f"out{number}"
+    assert json.loads(trace.read_text()), "an empty trace"
 
 
 def check_tokens(run, sample, expected):
