@@ -609,7 +609,7 @@ small_lists (HrPipeline *pipeline, const char *name)
 HrElement *
 small_async (HrPipeline *pipeline, const char *name)
 {
-  return make (pipeline, &async_def, name, (Self){ 0 });
+  return make (pipeline, &async_def, name, (Self){ .flights = 4 });
 }
 
 HrElement *
