@@ -194,6 +194,15 @@ bench-python: ## batches in a trainer in Python, and what loaders beside it cost
 	@tools/compile build/release --buildtype=release
 	@build/venv-python/bin/python3 bench/python build/release
 
+.PHONY: bench-ray
+bench-ray: ## as root: headrace.ray beside Ray Data on nodes in network namespaces, and what a lost node costs; 3 GB, some minutes
+	@$(DEPS) build bench demo net
+	@tools/venv demo/requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-ray-data tools/venv bench/ray-requirements.txt
+	@tools/compile build/release --buildtype=release
+	@demo/dataset
+	@build/venv-ray-data/bin/python3 bench/ray build/release
+
 .PHONY: bench-balance
 bench-balance: ## how evenly steps are dealt to ranks, with balance=pixels and without
 	@$(DEPS) build bench demo

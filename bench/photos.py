@@ -2,6 +2,7 @@
 import json
 import pathlib
 import subprocess
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -17,6 +18,17 @@ def find_files(n, python):
                        stdout=subprocess.DEVNULL)
     files = sorted(str(path) for path in data.glob("images/*/*.jpg"))
     return files[:: max(1, len(files) // n)][:n] if n else files
+
+
+def find_upright(n):
+    """as find_files(), of those that are stored upright: not everybody turns images; with this process's Pillow"""
+    from PIL import Image
+    files = []
+    for file in find_files(0, sys.executable):
+        with Image.open(file) as image:
+            if image.getexif().get(0x112, 1) == 1:
+                files.append(file)
+    return files[:: max(1, len(files) // n)][:n]
 
 
 def write_records(path, files):

@@ -36,10 +36,10 @@ def tree(root):
 
 
 class Process:
-    """something that obeys lines and answers with lines"""
-    def __init__(self, command, **options):
-        self.process = subprocess.Popen([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, **options)
+    """something that obeys lines and answers with lines; @start: what starts it, if it is to be somewhere else"""
+    def __init__(self, command, start=subprocess.Popen, **options):
+        self.process = start([str(word) for word in command], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                             stderr=subprocess.PIPE, **options)
         # nobody may wait for us to read what it has to say
         self.words = []
         threading.Thread(target=lambda: self.words.extend(self.process.stderr), daemon=True).start()

@@ -105,7 +105,7 @@ class Network:
 class Cluster:
     """A Ray node in each of the namespaces; node 0 is the head.
 
-    :param cpus: that each node offers.
+    :param cpus: that each node offers; a list of as many, node by node.
     :param store_bytes: of each node's object store.
     :param env: more for the environment of all that runs there.
     :param serve: (folder, milliseconds each way, build folder): a real S3 server in the store's namespace; what its clients
@@ -122,7 +122,7 @@ class Cluster:
             if serve is not None:
                 self.environment.update(self.serve(*serve))
             for i in range(n):
-                self.nodes.append(self.start(i, cpus, store_bytes))
+                self.nodes.append(self.start(i, cpus if isinstance(cpus, int) else cpus[i], store_bytes))
                 if i == 0:
                     self.wait_for_head()
         except BaseException:
