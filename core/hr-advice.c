@@ -140,6 +140,9 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
     g_string_append (text, "everything runs one after the other");
     append_slowest (text, model);
     g_string_append (text, "; leave out serial=true");
+    if (change->value > 0)
+      g_string_append_printf (text, ", and put prefetchqueue max-batches=%u behind batch",
+                              change->value);
     break;
   case HR_CHANGE_PREFETCH:
     g_string_append (text, "each step is begun when the trainer asks for it");
@@ -173,6 +176,13 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
                             "help",
                             100 * (1 - model->free / MAX (1, model->processors)));
     break;
+  case HR_CHANGE_HELD:
+    append_state (text, model, change->part);
+    g_string_append (text,
+                     ", and all others less: more at once would not help; memory, a window, "
+                     "queues, too few steps ahead or uneven samples hold it, and a trace shows "
+                     "what each thread waits for");
+    break;
   case HR_CHANGE_ALONE:
   case HR_CHANGE_BYTES:
     append_less (text, model, change->part);
@@ -197,6 +207,7 @@ changes_something (const HrChange *change)
   case HR_CHANGE_NONE:
   case HR_CHANGE_PROCESSORS:
   case HR_CHANGE_CROWDED:
+  case HR_CHANGE_HELD:
   case HR_CHANGE_ALONE:
   case HR_CHANGE_BYTES:
     return FALSE;

@@ -19,6 +19,11 @@
 #define CROWD 0.1
 /* who wants no more than this share of them gets it, however many others there are */
 #define MODEST 0.1
+/* a change that makes it less than this many times as fast is none */
+#define LEAST_SPEEDUP 1.05
+/* who works for less than this share of the time is not what is waited for, though all others work
+ * less */
+#define BUSY 0.5
 /* one change at a time: what was measured says little of a run that is quite another */
 #define MOST_GROWTH 8
 
@@ -150,12 +155,18 @@ hr_model_measured (const HrModel *model)
   return sum > 0 ? model->wait / sum : 0;
 }
 
+static gboolean
+has_enough_steps (const HrModel *model)
+{
+  return model->steps >= MAX (LEAST_STEPS, (guint64)model->ahead * 5);
+}
+
 gboolean
 hr_model_is_sure (const HrModel *model)
 {
   gdouble measured = model->train + model->wait;
 
-  return model->steps >= MAX (LEAST_STEPS, (guint64)model->ahead * 5) && measured > 0
+  return has_enough_steps (model) && measured > 0
          && fabs (hr_model_period (model, NULL) - measured) <= TOLERANCE * measured;
 }
 
@@ -260,11 +271,24 @@ advise_ahead (const HrModel *model, HrChange *change)
   if (model->serial) {
     changed.serial = FALSE;
     change->kind = HR_CHANGE_NOT_SERIAL;
+    predict (model, &changed, change);
+    /* one that takes it all, on demand as well: threads alone do not help */
+    if (changed.ahead > 0 || !(change->speedup < LEAST_SPEEDUP))
+      return;
   } else {
-    changed.ahead = change->value = DEFAULT_AHEAD;
     change->kind = HR_CHANGE_PREFETCH;
   }
+  changed.ahead = change->value = DEFAULT_AHEAD;
   predict (model, &changed, change);
+}
+
+/* With steps ahead either somebody works all the time, or the trainer is fed: if part @who, which
+ * works most, does not, what holds it is none of what is measured. */
+static gboolean
+is_held (const HrModel *model, int who)
+{
+  return has_enough_steps (model) && !hr_model_is_sure (model)
+         && part_time_ahead (&model->parts[who]) < BUSY * (model->train + model->wait);
 }
 
 /* no setting makes it wider: what would be next if there were less of it */
@@ -304,7 +328,9 @@ hr_model_advise (const HrModel *model, HrChange *change)
   case HR_MODEL_WORK:
   case HR_MODEL_COPY:
   case HR_MODEL_LATENCY:
-    if (model->parts[who].grows)
+    if (is_held (model, who))
+      *change = (HrChange){ HR_CHANGE_HELD, who, 0, NAN, NAN, HR_MODEL_NOTHING };
+    else if (model->parts[who].grows)
       widen (model, who, change);
     else
       advise_less (model, who,

@@ -84,13 +84,14 @@ int hr_model_hungriest (const HrModel *model);
 
 typedef enum {
   HR_CHANGE_NONE,        /* the trainer is fed */
-  HR_CHANGE_NOT_SERIAL,  /* leave out serial=true */
+  HR_CHANGE_NOT_SERIAL,  /* leave out serial=true; with a value: and a prefetchqueue */
   HR_CHANGE_PREFETCH,    /* a prefetchqueue */
   HR_CHANGE_WORKERS,     /* of part */
   HR_CHANGE_CONCURRENCY, /* of part */
   HR_CHANGE_CPUS,        /* the pipeline's cpus */
   HR_CHANGE_PROCESSORS,  /* all processors are at work: a larger machine, or less work */
   HR_CHANGE_CROWDED,     /* … for others, too */
+  HR_CHANGE_HELD,        /* part works more than others, and little: something else holds it */
   HR_CHANGE_ALONE,       /* part has one worker and can have no more: less work for it */
   HR_CHANGE_BYTES        /* part's line is full, or it copies too much: fewer bytes */
 } HrChangeKind;

@@ -248,27 +248,6 @@ test_bottleneck (void)
 }
 
 static void
-test_ahead (void)
-{
-  HrModel model = make (0.1, 0.41625);
-  HrChange change;
-
-  model.ahead = 0;
-  change = advise (&model);
-  g_assert_cmpint (change.kind, ==, HR_CHANGE_PREFETCH);
-  assert_near (change.wait_ratio, 0.5);
-  model.serial = TRUE;
-  model.wait = 2.13;
-  change = advise (&model);
-  g_assert_cmpint (change.kind, ==, HR_CHANGE_NOT_SERIAL);
-  assert_near (change.wait_ratio, 1 - 0.1 / 0.51625);
-  /* a trainer that hardly waits needs nothing */
-  model = make (0.1, 0.005);
-  change = advise (&model);
-  g_assert_cmpint (change.kind, ==, HR_CHANGE_NONE);
-}
-
-static void
 assert_says (const HrModel *model, const char *text, const char *property)
 {
   HrChange change = advise (model);
@@ -284,6 +263,45 @@ assert_says (const HrModel *model, const char *text, const char *property)
 }
 
 static void
+test_ahead (void)
+{
+  HrModel model = make (0.1, 0.41625);
+  HrChange change;
+
+  model.ahead = 0;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_PREFETCH);
+  assert_near (change.wait_ratio, 0.5);
+  model.serial = TRUE;
+  model.wait = 2.13;
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_NOT_SERIAL);
+  assert_near (change.wait_ratio, 1 - 0.1 / 0.51625);
+  g_assert_cmpuint (change.value, ==, 0);
+  /* one that takes nearly all of it does so in a thread of its own, too */
+  {
+    HrModelPart alone = { "read", HR_MODEL_WORK, 0.4, 0.4, 1, 1, FALSE, 0 };
+
+    model.parts = &alone;
+    model.n_parts = 1;
+    model.wait = 0.4;
+    change = advise (&model);
+    g_assert_cmpint (change.kind, ==, HR_CHANGE_NOT_SERIAL);
+    g_assert_cmpuint (change.value, ==, 4);
+    assert_near (change.wait_ratio, 0.75);
+    assert_says (&model,
+                 "everything runs one after the other, and read takes longest; leave out "
+                 "serial=true, and put prefetchqueue max-batches=4 behind batch: predicted wait "
+                 "ratio 0.80 → 0.75, then bound by read",
+                 "serial");
+  }
+  /* a trainer that hardly waits needs nothing */
+  model = make (0.1, 0.005);
+  change = advise (&model);
+  g_assert_cmpint (change.kind, ==, HR_CHANGE_NONE);
+}
+
+static void
 test_words (void)
 {
   HrModel model = make (0.1, 0.1);
@@ -294,7 +312,17 @@ test_words (void)
                "workers");
   model.wait = 0.5;
   assert_says (&model,
-               "decode is at work 33 % of the time with 2 workers; give it workers=5; how far that "
+               "decode is at work 33 % of the time with 2 workers, and all others less: more at "
+               "once would not help; memory, a window, queues, too few steps ahead or uneven "
+               "samples hold it, and a trace shows what each thread waits for",
+               NULL);
+  /* a trainer that takes its time, too, does not make it work more */
+  model.train = 0.35;
+  model.wait = 0.25;
+  g_assert_cmpint (advise (&model).kind, ==, HR_CHANGE_HELD);
+  model.train = 0.1;
+  assert_says (&model,
+               "decode is at work 57 % of the time with 2 workers; give it workers=5; how far that "
                "goes these numbers do not tell",
                "workers");
   model.wait = 0;
