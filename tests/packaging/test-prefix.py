@@ -14,7 +14,7 @@ ROOT, BUILD = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 import tap  # noqa: E402
 
-TOOLS = ("hr-elements", "hr-inspect", "hr-launch", "hr-report", "hr-verify")
+TOOLS = ("hr-elements", "hr-inspect", "hr-launch", "hr-report", "hr-scale", "hr-verify")
 # no build of another project may help
 CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("HR_", "GI_", "LD_LIBRARY", "PKG_CONFIG", "PYTHON"))}
 

@@ -120,6 +120,9 @@ class Completion(unittest.TestCase):
             self.assertGreater(len(shown), 4)
             self.assertEqual(set(bash(program, "--")), shown)
         self.assertEqual(bash("hr-report", "runs"), [])  # files are bash's own
+        self.assertEqual(bash("hr-scale", ""), ["run", "ablate", "size"])
+        self.assertEqual(bash("hr-scale", "run", "--rank"), ["--ranks", "--ranks-per-node"])
+        self.assertEqual(bash("hr-scale", "run", "x"), [])
 
     def test_option_values(self):
         """the words that an option's value is one of, where --help says so"""

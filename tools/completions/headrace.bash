@@ -1,5 +1,5 @@
-# bash completion for hr-launch, hr-inspect, hr-report and hr-verify. Elements, properties and values come from
-# `hr-inspect --complete`, so from the tables of the elements that are installed; options from --help.
+# bash completion for hr-launch, hr-inspect, hr-report, hr-scale and hr-verify. Elements, properties and values come
+# from `hr-inspect --complete`, so from the tables of the elements that are installed; options from --help.
 
 # of one whose value is one of some words (--balance=none|pixels) these, behind its "="
 _headrace_options() {
@@ -89,6 +89,17 @@ _hr_report() {
   [[ $current != -* ]] || mapfile -t COMPREPLY < <(_headrace_options "${COMP_WORDS[0]}" "$current")
 }
 
+_hr_scale() {
+  local words current
+  COMPREPLY=()
+  _headrace_words
+  if [[ $current == -* ]]; then
+    mapfile -t COMPREPLY < <(_headrace_options "${COMP_WORDS[0]}" "$current")
+  elif [[ ${#words[@]} -le 1 ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "run ablate size" -- "$current")
+  fi
+}
+
 _hr_verify() {
   local words current
   COMPREPLY=()
@@ -107,4 +118,5 @@ _hr_verify() {
 complete -o default -o nospace -F _hr_launch hr-launch
 complete -o default -F _hr_inspect hr-inspect
 complete -o default -F _hr_report hr-report
+complete -F _hr_scale hr-scale
 complete -o default -o nospace -F _hr_verify hr-verify
