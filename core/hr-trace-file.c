@@ -530,12 +530,32 @@ add_head (HrTraceFile *file)
   add_metadata (file, 0, "process_labels", "labels", text);
 }
 
+/* a pipe is waited for until somebody reads it, or the run is stopped */
+static int
+open_file (const char *path, HrPipeline *pipeline)
+{
+  for (;;) {
+    int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+
+    if (fd >= 0 && fcntl (fd, F_SETFL, 0) == 0)
+      return fd;
+    if (fd >= 0 || errno != ENXIO || g_atomic_int_get (&pipeline->stopping))
+      return -1;
+    g_usleep (10 * 1000);
+  }
+}
+
 HrTraceFile *
 hr_trace_file_new (const char *path, HrPipeline *pipeline, GError **error)
 {
-  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  int fd = open_file (path, pipeline);
   HrTraceFile *file;
 
+  if (fd < 0 && errno == ENXIO && g_atomic_int_get (&pipeline->stopping)) {
+    g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED,
+                 "trace: %s: stopped before somebody read this pipe", path);
+    return NULL;
+  }
   if (fd < 0) {
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED, "trace: %s: %s", path,
                  g_strerror (errno));

@@ -235,6 +235,18 @@ class Tracing(unittest.TestCase):
         self.assertIn(f"warning: --trace: {missing} events are missing in {self.path}", done.stderr)
         self.assertEqual(len(trace.events), stats["trace"]["events"])
 
+    def test_nobody_reads(self):
+        """a pipe that nobody reads is waited for, and a signal ends that; a record says that nobody does"""
+        os.mkfifo(self.path)
+        with subprocess.Popen([HR_LAUNCH, "-q", f"--trace={self.path}", "fakesrc ! fakesink"], stderr=subprocess.PIPE, text=True) as process:
+            time.sleep(0.3)  # it has come to wait, as a rule; else the signal is there before
+            process.send_signal(signal.SIGTERM)
+            err = process.communicate(timeout=100)[1]
+        self.assertEqual((process.returncode, err), (143, "hr-launch: stopped by SIGTERM before the run began\n"))
+        done = subprocess.run([HR_LAUNCH, "-q", f"--record={self.path}", "fakesrc ! fakesink"], capture_output=True, text=True, timeout=100,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, f"hr-launch: --record: {self.path}: nobody reads this pipe; start its reader first\n"))
+
     def test_full_disk(self):
         """a disk that is full ends the trace, not the run: that is told at once, and an error at the end"""
         def limit():

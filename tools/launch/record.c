@@ -1,6 +1,7 @@
 /* record.c: a run's numbers in a file, for hr-report: docs/report.md has the format */
 #include "record.h"
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -65,8 +66,15 @@ LaunchRecord *
 launch_record_new (const char *path, HrPipeline *pipeline, GError **error)
 {
   LaunchRecord *record;
-  FILE *file = fopen (path, "we");
+  /* of a pipe that nobody reads open() would wait, and no signal would end that */
+  int fd = open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK, 0666);
+  FILE *file = fd >= 0 && fcntl (fd, F_SETFL, 0) == 0 ? fdopen (fd, "w") : NULL;
 
+  if (file == NULL && errno == ENXIO) {
+    g_set_error (error, G_FILE_ERROR, G_FILE_ERROR_NXIO,
+                 "--record: %s: nobody reads this pipe; start its reader first", path);
+    return NULL;
+  }
   if (file == NULL) {
     g_set_error (error, G_FILE_ERROR, (gint)g_file_error_from_errno (errno), "--record: %s: %s",
                  path, g_strerror (errno));
