@@ -64,43 +64,51 @@ def run(cluster, options, scale, name, way, placement, text, ahead):
     if way != "here" and placement == "pack" and list(told["made_on"]) != [net.address_of(0)]:
         sys.exit(f"ladder: {label}, {name}: made on {told['made_on']}, not all on node 0")
     links = ", ".join(f"{used['in_mb']:.0f}/{used['out_mb']:.0f}" for used in told["used"])
-    print(f"# {label:>22}  {name:<16} waits {told['wait_ratio']:6.1%}  {told['images_per_s']:7.1f} images/s  MB in/out: {links}"
-          f"  {sum(used['cpu_s'] for used in told['used']):.0f} s of processors", flush=True)
+    made = ", ".join(str(told["made_on"].get(net.address_of(i), 0)) for i in range(nodes))
+    print(f"# {label:>22}  {name:<16} waits {told['wait_ratio']:6.1%}  {told['images_per_s']:7.1f} images/s;"
+          f" of each node: MB in/out {links}; units made {made}", flush=True)
     return {"scale": label, "name": name, "way": way, "placement": placement, **told}
 
 
-def climb(options, scale):
+def climb(options, scale, rungs=RUNGS, arms=ARMS):
+    """Rungs, and as many rounds of arms as options say, on one cluster."""
     results = {"rungs": [], "arms": []}
     environment = {"PYTHONPATH": str(options.build / "python"), "PYTHONDONTWRITEBYTECODE": "1", "HR_PLAN_CACHE": ""}
     with net.Cluster(scale[1], options.mbit, store_bytes=300 << 20, env=environment,
                      serve=(options.data_root, options.delay, options.build)) as cluster:
-        rungs = RUNGS if scale[0] != "all ranks on one node" else ()
         for name, way, placement, words, ahead in rungs:
             results["rungs"].append(run(cluster, options, scale, name, way, placement, pipeline(options, **words), ahead))
         for _ in range(options.rounds):
             results["arms"] += [run(cluster, options, scale, name, way, placement,
-                                    pipeline(options, fetches=64, workers=2), AHEAD) for name, way, placement in ARMS]
+                                    pipeline(options, fetches=64, workers=2), AHEAD) for name, way, placement in arms]
     return results
 
 
-def times(arms):
+def times(results):
     """{arm: median of its rate as a multiple of the rate of neither, in the same round}"""
-    rounds = [arms[i:i + len(ARMS)] for i in range(0, len(arms), len(ARMS))]
-    return {name: statistics.median(r[i]["images_per_s"] / r[0]["images_per_s"] for r in rounds) for i, (name, *_) in enumerate(ARMS)}
+    rates = {}
+    for result in results:
+        rates.setdefault(result["name"], []).append(result["images_per_s"])
+    return {name: statistics.median(x / base for x, base in zip(of_arm, rates["neither"])) for name, of_arm in rates.items()}
 
 
-def judge(ratios):
+def judge_small(small):
     """what is not as expected"""
-    small, large = ratios["small"], ratios["large"]
-    wrong = [f"small scale: {name} {x:.2f} times neither, expected at most 1.15" for name, x in small.items() if x > 1.15]
-    wrong += [f"large scale: {name} alone {large[name]:.2f} times neither, expected at most 1.3" for name in ("lazy", "spread")
-              if large[name] > 1.3]
+    return [f"small scale: {name} {x:.2f} times neither, expected at most 1.15" for name, x in small.items() if x > 1.15]
+
+
+def judge_large(large):
+    wrong = [f"large scale: {name} alone {large[name]:.2f} times neither, expected at most 1.3" for name in ("lazy", "spread")
+             if large[name] > 1.3]
     if large["lazy and spread"] < 1.4:
         wrong.append(f"large scale: both {large['lazy and spread']:.2f} times neither, expected at least 1.4")
     return wrong
 
 
-def main():
+JUDGES = {"small": judge_small, "large": judge_large}
+
+
+def parse(words=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "build/demo/full")
@@ -115,12 +123,18 @@ def main():
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--resize", default="max-pixels=262144", help="properties: a decoded image should be several times its file")
     parser.add_argument("--scales", default="small,large,all ranks on one node")
-    options = parser.parse_args()
+    options = parser.parse_args(words)
     options.build = options.build.resolve()
+    return options
+
+
+def main():
+    options = parse()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # and the namespaces go
-    results = {scale[0]: climb(options, scale) for scale in SCALES if scale[0] in options.scales.split(",")}
+    results = {scale[0]: climb(options, scale, RUNGS if scale[0] in JUDGES else ())
+               for scale in SCALES if scale[0] in options.scales.split(",")}
     ratios = {scale: times(result["arms"]) for scale, result in results.items() if result["arms"]}
-    wrong = judge(ratios) if "small" in ratios and "large" in ratios else []
+    wrong = [line for scale, judge in JUDGES.items() if scale in ratios for line in judge(ratios[scale])]
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "ladder.json").write_text(json.dumps({"settings": {k: str(v) for k, v in vars(options).items()}, "results": results,
                                                          "times": ratios, "wrong": wrong}, indent=1))

@@ -14,18 +14,18 @@ OVERHEAD = 20_000  # names, samples and places of a unit
 
 class Link(NetCase):
     N_NODES, SIZE = 3, 8
+    # what the head asks the others has to wait behind units: that is no death
+    ENV = {"RAY_health_check_timeout_ms": "20000"}
 
     def run_slow(self, slow):
         self.cluster.network.limit(self.cluster.network.names[slow], 5)
-        # what the head tells that node has to wait behind units
         logs, stats = self.finish("all", self.start_ranks("all", [1], step_time=0))
         self.check(logs)
         verdict = stats[0]["verdict"]
         print(f"# {verdict['text']}", flush=True)
         self.assertEqual(stats[0]["node"], net.address_of(1))
+        self.assertNotIn("suspected", stats[0]["units"], "a slow link is no dead node")
         return verdict
-
-    ENV = {"RAY_health_check_timeout_ms": "20000"}
 
     def test_there(self):
         """the link of a node with a producer is slow: the verdict names it"""

@@ -1,6 +1,7 @@
 """An actor that knows who makes units and where. Ranks ask it now and then; no unit waits for it, and none passes it."""
 from __future__ import annotations
 
+import collections
 import dataclasses
 import os
 import threading
@@ -34,9 +35,9 @@ class Entry:
 class _Place:
     """A producer, and what is known about where it is."""
 
-    def __init__(self, actor: Any, chosen: bool) -> None:
+    def __init__(self, actor: Any, chosen: str | None) -> None:
         self.actor = actor
-        self.chosen = chosen  # its node was, by us
+        self.chosen = chosen  # its node, by us
         self.since = time.monotonic()
         self.where: dict[str, Any] | None = None
         self.ask()
@@ -46,8 +47,13 @@ class _Place:
         self.asked = self.actor.where.options(concurrency_group=CONTROL).remote()
 
     @property
+    def node(self) -> str | None:
+        """Where it is, or is to be."""
+        return self.where["node"] if self.where is not None else self.chosen
+
+    @property
     def has_no_room(self) -> bool:
-        return self.chosen and self.where is None and time.monotonic() - self.since > _ROOM
+        return self.chosen is not None and self.where is None and time.monotonic() - self.since > _ROOM
 
     def look(self) -> bool:
         """Whether it is still there, as far as that can be told without waiting."""
@@ -93,12 +99,12 @@ class Directory:
                     del self._places[index]
                 elif place.has_no_room:
                     ray.kill(place.actor)
-                    self._places[index] = _Place(self._make(index, None, _ELSEWHERE), chosen=False)
+                    self._places[index] = _Place(self._make(index, None, _ELSEWHERE), None)
             aligned, pack = self._spec.placement == "aligned", self._spec.placement == "pack"
             for index in range(self._spec.n_producers):
                 if index not in self._places and (not aligned or index % self._spec.world == rank):
-                    chosen = node if aligned else self._pack if pack else None
-                    self._places[index] = _Place(self._make(index, chosen), chosen is not None)
+                    chosen = node if aligned else self._pack if pack else self._find_emptiest()
+                    self._places[index] = _Place(self._make(index, chosen), chosen)
             return [Entry(index, place.actor, place.where["node"] if place.where else None,
                           place.where["ip"] if place.where else None) for index, place in sorted(self._places.items())]
 
@@ -113,6 +119,14 @@ class Directory:
         return os.getpid()
 
     # ---- producers ----
+
+    def _find_emptiest(self) -> str | None:
+        """The node with the fewest producers for its processors; Ray's own SPREAD leaves whole nodes out."""
+        cpus = {node["NodeID"]: node["Resources"].get("CPU", 0.0) for node in ray.nodes() if node["Alive"]}
+        taken = collections.Counter(place.node for place in self._places.values())
+        least = max(self._spec.num_cpus, 1e-3)
+        return min((node for node, n in cpus.items() if n >= least), key=lambda node: ((taken[node] + 1) / cpus[node], node),
+                   default=None)
 
     def _make(self, index: int, node: str | None, suffix: str = "") -> Any:
         """On that node, or where Ray likes."""

@@ -135,9 +135,11 @@ class Team:
             self.node_of(entry.index) in nodes_beside, *self._order(entry.index, unit)))
 
     def _order(self, index: int, unit: Unit) -> tuple[int, ...]:
-        """In turn; aligned, the rank's own ones first."""
+        """In turn, one further each round, so that a rank does not always get the same ones; aligned, the rank's own
+        ones first."""
         if self._spec.placement != "aligned":
-            return (index - unit.slice) % self._spec.n_producers,
+            n = self._spec.n_producers
+            return (index - unit.slice - unit.slice // n) % n,
         own = index % unit.world == self._rank
         return not own, (index // unit.world - unit.step) % -(-self._spec.n_producers // unit.world), index
 
