@@ -590,6 +590,13 @@ check_names (GError **error)
                    "--%s needs the name of a file, not an empty one", files[i].option);
       return FALSE;
     }
+    if (g_str_has_prefix (files[i].path, "--")) { /* --trace --steps=3: another option, mostly */
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--%s needs the name of a file, and %s stands there; a file of that name is "
+                   "./%s",
+                   files[i].option, files[i].path, files[i].path);
+      return FALSE;
+    }
     for (guint k = 0; k < i; k++)
       if (g_strcmp0 (files[i].path, files[k].path) == 0) {
         g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
