@@ -539,9 +539,9 @@ test_held (void)
   sim_clear (&sim);
 }
 
-/* a queue that is now full, now empty grows, with what all of them may hold */
-static void
-test_queues (void)
+/* the queue in front of part 1 is @full, and @starved, now and then */
+static Case
+run_queues (gboolean full, gboolean starved)
 {
   Case c = decode_bound ();
   Sim sim;
@@ -555,16 +555,31 @@ test_queues (void)
   c.load.memory = 3 << 20;
   sim_init (&sim, &c, 1);
   for (guint i = 0; i < 90 / TICK; i++) {
-    sim.parts[1].n_full += i % 2;
-    sim.parts[1].n_starved += i % 2;
+    sim.parts[1].n_full += full && i % 2;
+    sim.parts[1].n_starved += starved && i % 2;
     sim_tick (&sim);
   }
+  sim_clear (&sim);
+  return c;
+}
+
+/* a queue that is now full, now empty grows, with what all of them may hold; one that is only one
+ * of that has two sides of another pace */
+static void
+test_queues (void)
+{
+  Case c = run_queues (TRUE, TRUE);
+
   /* it was tried, and as nothing became faster, taken back */
   g_assert_cmpuint (c.knobs[0].n_changes, ==, 2);
   g_assert_cmpuint (c.knobs[0].value, ==, 4);
   g_assert_cmpuint (c.knobs[1].n_changes, ==, 2);
   g_assert_cmpuint (c.knobs[2].n_changes, ==, 0);
-  sim_clear (&sim);
+  for (guint full = 0; full < 2; full++) {
+    c = run_queues (full == 1, full == 0);
+    for (guint i = 0; i < 3; i++)
+      g_assert_cmpuint (c.knobs[i].n_changes, ==, 0);
+  }
 }
 
 int

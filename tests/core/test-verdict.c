@@ -170,6 +170,40 @@ account_at (gdouble seconds, gint64 steps)
   return account;
 }
 
+/* of each number what has come since then */
+static void
+test_subtract (void)
+{
+  const gsize size = sizeof (HrAccount) + sizeof (HrSum);
+  g_autofree HrAccount *now = g_malloc0 (size), *before = g_malloc0 (size);
+  gint64 *sum = (gint64 *)&now->sums[0], *less = (gint64 *)&before->sums[0];
+  guint n = sizeof (HrSum) / sizeof (gint64);
+
+  now->n = before->n = 1;
+  for (guint i = 0; i < n; i++) {
+    less[i] = 100 * (gint64)i + 7;
+    sum[i] = less[i] + i + 1;
+  }
+  now->at = now->cpu = now->steps = now->samples = now->wait = now->train = 30;
+  now->idle = now->cold_start = 30;
+  before->at = 1, before->cpu = 2, before->steps = 3, before->samples = 4, before->wait = 5;
+  before->train = 6, before->idle = 7, before->cold_start = 30;
+  hr_account_subtract (now, before);
+  for (guint i = 0; i < n; i++)
+    g_assert_cmpint (sum[i], ==, i + 1);
+  g_assert_cmpint (now->at, ==, 29);
+  g_assert_cmpint (now->cpu, ==, 28);
+  g_assert_cmpint (now->steps, ==, 27);
+  g_assert_cmpint (now->samples, ==, 26);
+  g_assert_cmpint (now->wait, ==, 25);
+  g_assert_cmpint (now->train, ==, 24);
+  g_assert_cmpint (now->idle, ==, 23);
+  g_assert_cmpint (now->cold_start, ==, 0);
+  before->idle = -1; /* not known then: not known now */
+  hr_account_subtract (now, before);
+  g_assert_cmpint (now->idle, ==, -1);
+}
+
 /* where the last seconds begin, @at seconds after the first step, with steps of @step seconds */
 static gdouble
 begin_of (gdouble step, guint at)
@@ -254,6 +288,7 @@ main (int argc, char **argv)
   g_test_add_func ("/verdict/copy", test_copy);
   g_test_add_func ("/verdict/goes-on", test_goes_on);
   g_test_add_func ("/verdict/waits", test_waits);
+  g_test_add_func ("/verdict/subtract", test_subtract);
   g_test_add_func ("/verdict/window", test_window);
   g_test_add_func ("/verdict/idle", test_idle);
   return g_test_run ();
