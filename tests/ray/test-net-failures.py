@@ -14,7 +14,8 @@ class Nodes(NetCase):
     """Ranks on nodes 0 and 1; the others only make units."""
 
     def lose(self, how):
-        running = self.start_ranks("all", [0, 1])
+        # so far ahead that each node has several units of a rank
+        running = self.start_ranks("all", [0, 1], depth=8)
         self.wait_for_steps("all", WORLD, 8)
         made = self.made_by(self.logs("all", WORLD))
         victim = max((2, 3), key=lambda node: made.get(node, 0))
