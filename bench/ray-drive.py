@@ -58,6 +58,10 @@ class Rank:
     def steps(self):
         return self.n
 
+    def links(self):
+        """{address of a node: batches that came from there}, as far as the loader knows"""
+        return self.who.links(self.keep[-1]) if self.keep else {}
+
 
 def describe(pixels):
     return f"{pixels.dtype} {pixels.shape} {rules.digest(pixels)}"
@@ -129,8 +133,8 @@ class Driver:
             found = ray.get(running, timeout=self.job["patience_s"])
         except ray.exceptions.RayError as error:
             return {"failed": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
-        behind = self.job["fail_at"]
-        return {**self.result(begin, found), "stall": max(max(waits[behind:]) for _, _, _, waits in found),
+        behind, links = self.job["fail_at"], ray.get([rank.links.remote() for rank in self.ranks])
+        return {**self.result(begin, found), "links": links, "stall": max(max(waits[behind:]) for _, _, _, waits in found),
                 "before": max(max(waits[3:behind]) for _, _, _, waits in found)}
 
 

@@ -34,6 +34,10 @@ class Headrace:
         for batch in loader:
             yield [sample["id"] for sample in batch.batch.samples], batch["images"]
 
+    @staticmethod
+    def links(loader):
+        return {address: link["units"] for address, link in loader.stats()["links"].items()}
+
 
 class RayData:
     """Ray Data as its documents have it: read_json, download, map_batches, streaming_split, iter_torch_batches."""
