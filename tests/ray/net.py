@@ -222,6 +222,8 @@ class Cluster:
             if process is not None:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(timeout=30)
+        if self.server is not None:
+            self.server.stdout.close()
         if self.network is not None:
             self.network.close()
         shutil.rmtree(self.folder, ignore_errors=True)

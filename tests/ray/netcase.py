@@ -32,11 +32,11 @@ class NetCase(unittest.TestCase):
             self.skipTest("optional: needs root and network namespaces")
         # each node has a /tmp of its own
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="hr-net-test-", dir="/var/tmp"))
-        self.addCleanup(shutil.rmtree, self.folder)
+        atexit.register(shutil.rmtree, self.folder, ignore_errors=True)
         self.data = dataset.DataSet(n=self.N, parent=self.folder)
         self.cluster = net.Cluster(self.N_NODES, self.MBIT, env={"RAY_TMPDIR": "/tmp", **self.ENV})
         self.addCleanup(self.cluster.close)
-        atexit.register(self.cluster.close)  # an interrupt skips the others
+        atexit.register(self.cluster.close)  # an interrupt skips clean-ups
 
     def text(self, size=None):
         return self.data.pipeline(size=size or self.SIZE, tail=self.TAIL)
