@@ -183,6 +183,11 @@ append_change (GString *text, const HrModel *model, const HrChange *change)
                      "queues, too few steps ahead or uneven samples hold it, and a trace shows "
                      "what each thread waits for");
     break;
+  case HR_CHANGE_AUTOMATIC:
+    append_state (text, model, change->part);
+    g_string_append (text, ", a number that is found while it runs; these numbers hold the time "
+                           "it took to find it");
+    break;
   case HR_CHANGE_ALONE:
   case HR_CHANGE_BYTES:
     append_less (text, model, change->part);
@@ -207,6 +212,7 @@ changes_something (const HrChange *change)
   case HR_CHANGE_NONE:
   case HR_CHANGE_PROCESSORS:
   case HR_CHANGE_CROWDED:
+  case HR_CHANGE_AUTOMATIC:
   case HR_CHANGE_HELD:
   case HR_CHANGE_ALONE:
   case HR_CHANGE_BYTES:

@@ -330,6 +330,8 @@ hr_model_advise (const HrModel *model, HrChange *change)
   case HR_MODEL_LATENCY:
     if (is_held (model, who))
       *change = (HrChange){ HR_CHANGE_HELD, who, 0, NAN, NAN, HR_MODEL_NOTHING };
+    else if (model->parts[who].grows && model->parts[who].automatic)
+      *change = (HrChange){ HR_CHANGE_AUTOMATIC, who, 0, NAN, NAN, HR_MODEL_NOTHING };
     else if (model->parts[who].grows)
       widen (model, who, change);
     else

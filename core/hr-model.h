@@ -24,6 +24,7 @@ typedef enum {
  * @items: buffers or requests a step
  * @width: how many go on at once: workers, concurrency; 1 of bandwidth and transfers
  * @grows: a property can make it wider
+ * @automatic: that property is found while it runs (docs/auto.md), so that nobody need set it
  * @copied: bytes a step
  */
 typedef struct {
@@ -33,6 +34,7 @@ typedef struct {
   guint width;
   gboolean grows;
   gdouble copied;
+  gboolean automatic;
 } HrModelPart;
 
 /**
@@ -91,6 +93,7 @@ typedef enum {
   HR_CHANGE_CPUS,        /* the pipeline's cpus */
   HR_CHANGE_PROCESSORS,  /* all processors are at work: a larger machine, or less work */
   HR_CHANGE_CROWDED,     /* … for others, too */
+  HR_CHANGE_AUTOMATIC,   /* the property of part that would help is found by itself */
   HR_CHANGE_HELD,        /* part works more than others, and little: something else holds it */
   HR_CHANGE_ALONE,       /* part has one worker and can have no more: less work for it */
   HR_CHANGE_BYTES        /* part's line is full, or it copies too much: fewer bytes */

@@ -80,6 +80,13 @@ look_for_delay (HrModel *model, const HrModelPart *part, gdouble delayed, gdoubl
   model->starved = delayed > DELAY * part->width * time;
 }
 
+/* that of its properties that makes it wider is the core's to find */
+static gboolean
+is_automatic (const HrRun *run, const char *property)
+{
+  return !run->pipeline->settings.serial && hr_element_is_auto (run->element, property);
+}
+
 static void
 fill_part (HrModelPart *part, const HrRun *run, const HrSum *sum, gdouble steps)
 {
@@ -93,11 +100,13 @@ fill_part (HrModelPart *part, const HrRun *run, const HrSum *sum, gdouble steps)
   part->copied = (gdouble)sum->copied / steps;
   part->width = hr_run_get_n_workers (run);
   part->grows = def->parallel == HR_PARALLEL_YES || def->each != NULL;
+  part->automatic = is_automatic (run, "workers");
   if (part->kind == HR_MODEL_LATENCY && def->submit != NULL) {
     part->busy = (gdouble)(sum->first_byte + sum->body) / 1e9 / steps;
     part->items = (gdouble)sum->n_transfers / steps;
     part->width = def->concurrency != NULL ? (guint)def->concurrency (run->self) : 1;
     part->grows = def->concurrency != NULL;
+    part->automatic = is_automatic (run, "concurrency");
   }
 }
 

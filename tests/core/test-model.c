@@ -325,6 +325,14 @@ test_words (void)
                "decode is at work 57 % of the time with 2 workers; give it workers=5; how far that "
                "goes these numbers do not tell",
                "workers");
+  model.wait = 0.1;
+  model.parts[1].automatic = TRUE;
+  assert_says (
+      &model,
+      "decode is at work 100 % of the time with 2 workers, a number that is found while it "
+      "runs; these numbers hold the time it took to find it",
+      NULL);
+  model.parts[1].automatic = FALSE;
   model.wait = 0;
   assert_says (&model, "the data is there in time; only a faster trainer would make this faster",
                NULL);

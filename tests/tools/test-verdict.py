@@ -61,6 +61,13 @@ class Verdict(unittest.TestCase):
         stats = run("fakesrc name=s num-buffers=240 interval=8ms ! batch size=4 ! prefetchqueue ! trainsim step-time=1ms")
         self.expect(stats, "s", "cpu", element="s", property=None, predicted_wait_ratio=None)
 
+    def test_automatic(self):
+        """nobody is told to set what is found by itself"""
+        stats = run("fakesrc num-buffers=80 ! identity name=w sleep=10ms workers=auto ! batch size=4 ! prefetchqueue ! "
+                    "trainsim step-time=1ms")
+        self.assertTrue(any(s["element"] == "w" and s["property"] == "workers" for s in stats["auto"]["settings"]), stats["auto"])
+        self.assertNotEqual(stats["advice"]["property"], "workers", stats["advice"])
+
     def test_ahead(self):
         """nothing prepared ahead: a prefetchqueue; one after the other: no serial"""
         text = "fakesrc num-buffers=240 ! identity name=w sleep=10ms workers=4 ! batch size=4 ! {}trainsim step-time=10ms"

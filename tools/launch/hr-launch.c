@@ -10,192 +10,13 @@
 #include "dashboard.h"
 #endif
 #include "flame.h"
+#include "options.h"
 #include "record.h"
 #include "report.h"
 #include "text.h"
 #include "watch.h"
 
 enum { EXIT_OK = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
-
-typedef enum { STATS_NONE, STATS_TEXT, STATS_JSON } Stats;
-
-static struct {
-  char *file;
-  char **variables;
-  gboolean print;
-  Stats stats;
-  LaunchProgress progress;
-  char *dot;
-  char *dashboard, *record, *flamegraph, *trace;
-  char *headspace;
-  gboolean serial, automatic;
-  char *rank, *world, *seed, *epochs, *steps;
-  char *checkpoint, *checkpoint_every;
-  LaunchResume resume;
-  char *scan, *balance;
-  char *limit, *memory, *cpus, *on_error, *max_errors, *dead_letter;
-  char *stall_timeout, *on_stall;
-  gboolean checksum;
-  gboolean quiet;
-  gboolean verbose;
-  gboolean version;
-  char **words;
-} options;
-
-static gboolean
-set_stats (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
-{
-  static const char *const names[] = { "none", "text", "json" };
-
-  for (guint i = STATS_TEXT; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      options.stats = (Stats)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of text, json",
-               name, value);
-  return FALSE;
-}
-
-static gboolean
-set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
-{
-  static const char *const names[] = { "auto", "bar", "lines", "elements", "none" };
-
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      options.progress = (LaunchProgress)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s: \"%s\" is none of auto, bar, lines, elements, none", name, value);
-  return FALSE;
-}
-
-static gboolean
-set_resume (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
-{
-  static const char *const names[] = { "no", "exact", "force" };
-
-  for (guint i = LAUNCH_RESUME_EXACT; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      options.resume = (LaunchResume)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s: \"%s\" is none of exact, force", name, value);
-  return FALSE;
-}
-
-static GOptionEntry entries[] = {
-  { "file", 'f', 0, G_OPTION_ARG_FILENAME, &options.file, "Read the pipeline from FILE; - is stdin",
-    "FILE" },
-  /* FILENAME: the bytes as they are; STRING would have them fit the locale, and LC_ALL=C is ASCII
-   */
-  { "define", 'D', 0, G_OPTION_ARG_FILENAME_ARRAY, &options.variables,
-    "A value for ${NAME} in the text", "NAME=VALUE" },
-  { "print", 0, 0, G_OPTION_ARG_NONE, &options.print,
-    "Print the pipeline in canonical form; do not run", NULL },
-  { "stats", 0, 0, G_OPTION_ARG_CALLBACK, set_stats,
-    "At the end, print all numbers on stdout: text (default), or json in one line", "text|json" },
-  { "progress", 0, 0, G_OPTION_ARG_CALLBACK, set_progress,
-    "bar, lines, none, or auto (default): a bar on a terminal, now and then a line elsewhere; "
-    "elements: the same, and a line for each element",
-    "auto|bar|lines|elements|none" },
-  { "dot", 0, 0, G_OPTION_ARG_FILENAME, &options.dot,
-    "Write the graph for Graphviz, with its numbers once a second and at the end; - is stdout, at "
-    "the end",
-    "FILE" },
-  { "dashboard", 0, 0, G_OPTION_ARG_STRING, &options.dashboard,
-    "A page in the browser, and /metrics for Prometheus: 127.0.0.1:8707 (default); a host that can "
-    "be reached from elsewhere needs HR_DASHBOARD_TOKEN",
-    "HOST:PORT" },
-  { "record", 0, 0, G_OPTION_ARG_FILENAME, &options.record,
-    "Write the numbers of the run into FILE, a row a second: hr-report compares such files",
-    "FILE" },
-  { "trace", 0, 0, G_OPTION_ARG_FILENAME, &options.trace,
-    "Write into FILE what each thread did when, for ui.perfetto.dev or chrome://tracing", "FILE" },
-  { "flamegraph", 0, 0, G_OPTION_ARG_FILENAME, &options.flamegraph,
-    "At the end, write where all threads' time went: FILE.svg a picture, else folded stacks",
-    "FILE" },
-  { "headspace", 0, 0, G_OPTION_ARG_STRING, &options.headspace,
-    "After N steps (32, and of them those that fit into half of the memory) give the trainer the "
-    "same ones again, at no cost: how fast could it be?",
-    "N" },
-  { "limit", 0, 0, G_OPTION_ARG_STRING, &options.limit,
-    "End after N samples, of all ranks together", "N" },
-  { "steps", 0, 0, G_OPTION_ARG_STRING, &options.steps, "End after N steps", "N" },
-  { "epochs", 0, 0, G_OPTION_ARG_STRING, &options.epochs,
-    "Go through the data N times; 0: without end", "N" },
-  { "seed", 0, 0, G_OPTION_ARG_STRING, &options.seed, "Shuffle by this seed", "N" },
-  { "rank", 0, 0, G_OPTION_ARG_STRING, &options.rank, "Which of the ranks this is, from 0", "R" },
-  { "world", 0, 0, G_OPTION_ARG_STRING, &options.world, "How many ranks share the data", "W" },
-  { "checkpoint", 0, 0, G_OPTION_ARG_FILENAME, &options.checkpoint,
-    "Write to FILE where the run is: now and then, on Ctrl-C and at the end", "FILE" },
-  { "checkpoint-every", 0, 0, G_OPTION_ARG_STRING, &options.checkpoint_every,
-    "… after every N steps (100)", "N" },
-  { "resume", 0, 0, G_OPTION_ARG_CALLBACK, set_resume,
-    "Go on from the checkpoint in that FILE, if there is one: exact (default), or force: also when "
-    "elements behind the source have changed",
-    "exact|force" },
-  { "scan", 0, 0, G_OPTION_ARG_STRING, &options.scan,
-    "Find out before the first sample, and keep: where all lines begin (lines), and how long their "
-    "samples are (lengths); or only what the order needs (auto)",
-    "auto|lines|lengths" },
-  { "balance", 0, 0, G_OPTION_ARG_STRING, &options.balance,
-    "Deal the samples of each step to ranks by what they cost: none, pixels (needs --scan=lengths)",
-    "none|pixels" },
-  { "serial", 0, 0, G_OPTION_ARG_NONE, &options.serial,
-    "One thread, one sample at a time: the reference for what is delivered", NULL },
-  { "auto", 0, 0, G_OPTION_ARG_NONE, &options.automatic,
-    "Let workers, transfers, queues and steps ahead find their own values, where none are set",
-    NULL },
-  { "memory", 0, 0, G_OPTION_ARG_STRING, &options.memory, "Most bytes of samples under way, 2GiB",
-    "SIZE" },
-  { "cpus", 0, 0, G_OPTION_ARG_STRING, &options.cpus, "Most processors to compute on", "N" },
-  { "on-error", 0, 0, G_OPTION_ARG_STRING, &options.on_error,
-    "What a bad sample does, unless its element says: fail or skip", "fail|skip" },
-  { "max-errors", 0, 0, G_OPTION_ARG_STRING, &options.max_errors,
-    "Most bad samples that the run may skip: a number, or as 1% a part of those taken so far, once "
-    "they are 100",
-    "N" },
-  { "dead-letter", 0, 0, G_OPTION_ARG_FILENAME, &options.dead_letter,
-    "Write a line of JSON into FILE for each sample that is skipped for an error; deadlettersrc "
-    "reads just those again",
-    "FILE" },
-  { "stall-timeout", 0, 0, G_OPTION_ARG_STRING, &options.stall_timeout,
-    "When nothing has moved for so long (120s), say who waits for what; 0: never", "TIME" },
-  { "on-stall", 0, 0, G_OPTION_ARG_STRING, &options.on_stall,
-    "… and then only that (tell), or end the run (fail)", "tell|fail" },
-  { "checksum", 0, 0, G_OPTION_ARG_NONE, &options.checksum,
-    "Give the sha256 of all that is delivered", NULL },
-  { "quiet", 'q', 0, G_OPTION_ARG_NONE, &options.quiet,
-    "No summary and no progress; a --checksum all the same", NULL },
-  { "verbose", 'v', 0, G_OPTION_ARG_NONE, &options.verbose,
-    "Name every skipped sample, and the pipeline", NULL },
-  { "version", 0, 0, G_OPTION_ARG_NONE, &options.version, "Print the version", NULL },
-  { G_OPTION_REMAINING, 0, 0, G_OPTION_ARG_FILENAME_ARRAY, &options.words, NULL, "PIPELINE" },
-  { NULL }
-};
-
-/* --stats, --progress … may stand alone, and must not take the pipeline for their value, as
- * GOption's optional arguments do. */
-static void
-complete_options (int argc, char **argv)
-{
-  for (int i = 1; i < argc && strcmp (argv[i], "--") != 0; i++) {
-    if (strcmp (argv[i], "--stats") == 0)
-      argv[i] = "--stats=text";
-    else if (strcmp (argv[i], "--progress") == 0)
-      argv[i] = "--progress=auto";
-    else if (strcmp (argv[i], "--resume") == 0)
-      argv[i] = "--resume=exact";
-    else if (strcmp (argv[i], "--dashboard") == 0)
-      argv[i] = "--dashboard=";
-    else if (strcmp (argv[i], "--headspace") == 0)
-      argv[i] = "--headspace=-1";
-  }
-}
 
 static int
 usage_error (const char *message)
@@ -211,47 +32,35 @@ fail (const char *message)
   return EXIT_FAILED;
 }
 
-/* --stall-timeout=60 means seconds, as with other tools */
-static void
-complete_timeout (void)
-{
-  char *own = options.stall_timeout;
-
-  if (own == NULL || *own == '\0' || own[strspn (own, "0123456789")] != '\0')
-    return;
-  options.stall_timeout = g_strconcat (own, "s", NULL);
-  g_free (own);
-}
-
 static gboolean
 set_properties (HrPipeline *pipeline, GError **error)
 {
   const struct {
     const char *name, *value;
   } rows[] = {
-    { "serial", options.serial ? "true" : NULL },
-    { "limit", options.limit },
-    { "steps", options.steps },
-    { "epochs", options.epochs },
-    { "seed", options.seed },
-    { "scan", options.scan },
-    { "balance", options.balance },
-    { "rank", options.rank },
-    { "world", options.world },
-    { "checkpoint-every", options.checkpoint_every     ? options.checkpoint_every
-                          : options.checkpoint != NULL ? "100"
-                                                       : NULL },
-    { "auto", options.automatic ? "true" : NULL },
-    { "memory", options.memory },
-    { "cpus", options.cpus },
-    { "on-error", options.on_error },
-    { "max-errors", options.max_errors },
-    { "dead-letter", options.dead_letter },
-    { "stall-timeout", options.stall_timeout },
-    { "on-stall", options.on_stall },
-    { "headspace", options.headspace },
-    { "trace", options.trace },
-    { "checksum", options.checksum ? "true" : NULL },
+    { "serial", launch_options.serial ? "true" : NULL },
+    { "limit", launch_options.limit },
+    { "steps", launch_options.steps },
+    { "epochs", launch_options.epochs },
+    { "seed", launch_options.seed },
+    { "scan", launch_options.scan },
+    { "balance", launch_options.balance },
+    { "rank", launch_options.rank },
+    { "world", launch_options.world },
+    { "checkpoint-every", launch_options.checkpoint_every     ? launch_options.checkpoint_every
+                          : launch_options.checkpoint != NULL ? "100"
+                                                              : NULL },
+    { "auto", launch_options.automatic ? "true" : NULL },
+    { "memory", launch_options.memory },
+    { "cpus", launch_options.cpus },
+    { "on-error", launch_options.on_error },
+    { "max-errors", launch_options.max_errors },
+    { "dead-letter", launch_options.dead_letter },
+    { "stall-timeout", launch_options.stall_timeout },
+    { "on-stall", launch_options.on_stall },
+    { "headspace", launch_options.headspace },
+    { "trace", launch_options.trace },
+    { "checksum", launch_options.checksum ? "true" : NULL },
   };
 
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++)
@@ -266,7 +75,7 @@ set_properties (HrPipeline *pipeline, GError **error)
 static gboolean
 has_dot_file (void)
 {
-  return options.dot != NULL && strcmp (options.dot, "-") != 0;
+  return launch_options.dot != NULL && strcmp (launch_options.dot, "-") != 0;
 }
 
 static gboolean
@@ -275,7 +84,7 @@ write_dot (HrPipeline *pipeline, GError **error)
   g_autofree char *dot = hr_pipeline_to_dot (pipeline);
 
   if (has_dot_file ())
-    return g_file_set_contents (options.dot, dot, -1, error);
+    return g_file_set_contents (launch_options.dot, dot, -1, error);
   fputs (dot, stdout);
   return TRUE;
 }
@@ -350,9 +159,9 @@ static gboolean
 open_files (Files *files, LaunchWatch *watch, GError **error)
 {
   launch_watch_set_tick (watch, tick, files);
-  if (options.record == NULL)
+  if (launch_options.record == NULL)
     return TRUE;
-  files->record = launch_record_new (options.record, files->pipeline, error);
+  files->record = launch_record_new (launch_options.record, files->pipeline, error);
   return files->record != NULL;
 }
 
@@ -373,7 +182,7 @@ check_trace (JsonObject *stats, GError **error)
     fprintf (stderr,
              "warning: --trace: %" G_GINT64_FORMAT " events are missing in %s, which was written "
              "more slowly than they came\n",
-             left_out, options.trace);
+             left_out, launch_options.trace);
   if (wrong != NULL)
     g_set_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_FAILED,
                  "--trace: %s; its last events are missing", wrong);
@@ -401,9 +210,10 @@ write_files (const Files *files, JsonNode *stats, LaunchEnd *end)
 
   tell_file (files->record == NULL || launch_record_end (files->record, stats, &error), &error,
              end);
-  tell_file (options.dot == NULL || write_dot (files->pipeline, &error), &error, end);
+  tell_file (launch_options.dot == NULL || write_dot (files->pipeline, &error), &error, end);
   tell_file (check_trace (object, &error), &error, end);
-  tell_file (options.flamegraph == NULL || launch_flame_write (options.flamegraph, object, &error),
+  tell_file (launch_options.flamegraph == NULL
+                 || launch_flame_write (launch_options.flamegraph, object, &error),
              &error, end);
 }
 
@@ -418,23 +228,23 @@ report (const Files *files, LaunchEnd *end, gboolean started)
     end->exit = launch_exit_of (json_node_get_object (stats));
   set_end (stats, end);
   write_files (files, stats, end);
-  if (started && !options.quiet) {
+  if (started && !launch_options.quiet) {
     g_autofree char *summary = launch_summary (json_node_get_object (stats), end);
 
     fputs (summary, stderr);
-  } else if (options.checksum && options.stats == STATS_NONE) {
+  } else if (launch_options.checksum && launch_options.stats == STATS_NONE) {
     const char *sha256 =
         json_object_get_string_member_with_default (json_node_get_object (stats), "sha256", NULL);
 
     if (sha256 != NULL)
       fprintf (stderr, "sha256 %s\n", sha256);
   }
-  if (options.stats == STATS_JSON)
+  if (launch_options.stats == STATS_JSON)
     text = hr_json_write (stats, FALSE);
-  else if (options.stats == STATS_TEXT)
+  else if (launch_options.stats == STATS_TEXT)
     text = launch_stats_text (stats);
   if (text != NULL)
-    printf (options.stats == STATS_JSON ? "%s\n" : "%s", text);
+    printf (launch_options.stats == STATS_JSON ? "%s\n" : "%s", text);
 }
 
 #ifdef HR_DASHBOARD
@@ -448,13 +258,14 @@ static gboolean
 open_dashboard (HrPipeline *pipeline, LaunchWatch *watch, Dashboard **dashboard, GError **error)
 {
   *dashboard = NULL;
-  if (options.dashboard == NULL)
+  if (launch_options.dashboard == NULL)
     return TRUE;
-  *dashboard = dashboard_new (pipeline, options.dashboard, g_getenv ("HR_DASHBOARD_TOKEN"), error);
+  *dashboard =
+      dashboard_new (pipeline, launch_options.dashboard, g_getenv ("HR_DASHBOARD_TOKEN"), error);
   if (*dashboard == NULL)
     return FALSE;
   launch_watch_set_note (watch, note, *dashboard);
-  if (!options.quiet)
+  if (!launch_options.quiet)
     fprintf (stderr, "dashboard: %s\n", dashboard_get_uri (*dashboard));
   return TRUE;
 }
@@ -475,11 +286,11 @@ open_dashboard (HrPipeline *pipeline G_GNUC_UNUSED, LaunchWatch *watch G_GNUC_UN
                 Dashboard **dashboard, GError **error)
 {
   *dashboard = NULL;
-  if (options.dashboard != NULL)
+  if (launch_options.dashboard != NULL)
     g_set_error_literal (
         error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
         "--dashboard: built without libsoup 3; install libsoup-3.0-dev and build again");
-  return options.dashboard == NULL;
+  return launch_options.dashboard == NULL;
 }
 
 static void
@@ -501,18 +312,19 @@ run (HrPipeline *pipeline)
 
   if (!look_for_app_elements (pipeline, &pulled))
     return EXIT_USAGE;
-  if (!launch_checkpoint_read (pipeline, options.checkpoint, options.resume, &error))
+  if (!launch_checkpoint_read (pipeline, launch_options.checkpoint, launch_options.resume, &error))
     /* one that cannot be read says nothing against the pipeline */
     return error->domain == G_FILE_ERROR ? fail (error->message) : usage_error (error->message);
-  watch = launch_watch_new (pipeline, options.quiet ? LAUNCH_PROGRESS_NONE : options.progress,
-                            options.verbose, options.checkpoint, &error);
+  watch = launch_watch_new (pipeline,
+                            launch_options.quiet ? LAUNCH_PROGRESS_NONE : launch_options.progress,
+                            launch_options.verbose, launch_options.checkpoint, &error);
   if (watch == NULL)
     return fail (error->message);
   started = open_dashboard (pipeline, watch, &dashboard, &error)
             && open_files (&files, watch, &error) && hr_pipeline_start (pipeline, &error);
   if (!started && error->domain == HR_PARSE_ERROR)
     end.exit = EXIT_USAGE;
-  if (started && (options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
+  if (started && (launch_options.checkpoint == NULL || launch_checkpoint_check (pipeline, &error))
       && launch_watch_started (watch, &error)) {
     run_to_end (pipeline, pulled, &error);
   } else if (started) {
@@ -521,8 +333,8 @@ run (HrPipeline *pipeline)
   }
   signal_number = launch_watch_end (watch);
   close_dashboard (dashboard, started ? NULL : error);
-  if (started && options.checkpoint != NULL)
-    launch_checkpoint_end (pipeline, options.checkpoint, error == NULL ? &error : NULL);
+  if (started && launch_options.checkpoint != NULL)
+    launch_checkpoint_end (pipeline, launch_options.checkpoint, error == NULL ? &error : NULL);
 
   /* start() was waiting when the signal came */
   if (signal_number != 0 && g_error_matches (error, HR_CORE_ERROR, HR_CORE_ERROR_STOPPED))
@@ -536,10 +348,10 @@ run (HrPipeline *pipeline)
     if (!started)
       fprintf (stderr, "hr-launch: stopped by %s before the run began\n", end.signal);
   }
-  if (started || options.stats != STATS_NONE)
+  if (started || launch_options.stats != STATS_NONE)
     report (&files, &end, started);
   g_clear_pointer (&files.record, launch_record_free);
-  if (error != NULL && (options.quiet || !started))
+  if (error != NULL && (launch_options.quiet || !started))
     fprintf (stderr, "hr-launch: %s\n", error->message);
   return end.exit;
 }
@@ -548,70 +360,28 @@ static int
 launch (void)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (HrPipeline) pipeline =
-      launch_read_pipeline (options.file, options.words, options.variables, &error);
+  g_autoptr (HrPipeline) pipeline = launch_read_pipeline (launch_options.file, launch_options.words,
+                                                          launch_options.variables, &error);
   g_autofree char *canonical = NULL;
 
-  complete_timeout ();
   if (pipeline == NULL || !set_properties (pipeline, &error))
     return usage_error (error->message);
   canonical = hr_pipeline_to_shown_string (pipeline);
-  if ((options.print ? options.dot != NULL : has_dot_file ()) && !write_dot (pipeline, &error))
+  if ((launch_options.print ? launch_options.dot != NULL : has_dot_file ())
+      && !write_dot (pipeline, &error))
     return fail (error->message);
-  if (options.print) {
+  if (launch_options.print) {
     printf ("%s\n", canonical);
     return EXIT_OK;
   }
-  if (options.verbose)
+  if (launch_options.verbose)
     fprintf (stderr, "%s\n", canonical);
   return run (pipeline);
-}
-
-/* an empty name would be no file at all, and of two that write into one neither could be read */
-static gboolean
-check_names (GError **error)
-{
-  const struct {
-    const char *option, *path;
-  } files[] = {
-    { "checkpoint", options.checkpoint },
-    { "dead-letter", options.dead_letter },
-    { "dot", options.dot },
-    { "record", options.record },
-    { "trace", options.trace },
-    { "flamegraph", options.flamegraph },
-  };
-
-  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
-    if (files[i].path == NULL)
-      continue;
-    if (*files[i].path == '\0') {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "--%s needs the name of a file, not an empty one", files[i].option);
-      return FALSE;
-    }
-    if (g_str_has_prefix (files[i].path, "--")) { /* --trace --steps=3: another option, mostly */
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "--%s needs the name of a file, and %s stands there; a file of that name is "
-                   "./%s",
-                   files[i].option, files[i].path, files[i].path);
-      return FALSE;
-    }
-    for (guint k = 0; k < i; k++)
-      if (g_strcmp0 (files[i].path, files[k].path) == 0) {
-        g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                     "--%s and --%s would both write into %s; name a file for each",
-                     files[k].option, files[i].option, files[i].path);
-        return FALSE;
-      }
-  }
-  return TRUE;
 }
 
 int
 main (int argc, char **argv)
 {
-  g_autoptr (GOptionContext) context = g_option_context_new ("- run a pipeline");
   g_autoptr (GError) error = NULL;
   int status;
 
@@ -620,32 +390,14 @@ main (int argc, char **argv)
    * to be safe */
   g_setenv ("VIPS_BLOCK_UNTRUSTED", "1", FALSE);
   launch_block_signals ();
-  complete_options (argc, argv);
-  g_option_context_add_main_entries (context, entries, NULL);
-  g_option_context_set_description (
-      context,
-      "The pipeline may be one word or many: hr-launch 'fakesrc num-buffers=10 ! fakesink'\n"
-      "Exit status: 0 done, 1 failed, 2 wrong usage or pipeline, 3 done with samples skipped\n"
-      "for errors, 130 and 143 stopped by SIGINT and SIGTERM.\n"
-      "hr-inspect lists the elements; HR_DEBUG=NAME:LEVEL shows what they do.");
-  if (!g_option_context_parse (context, &argc, &argv, &error))
+  if (!launch_options_parse (argc, argv, &error))
     return usage_error (error->message);
-  if (options.version) {
+  if (launch_options.version) {
     printf ("hr-launch %s\n", HR_VERSION);
     return EXIT_OK;
   }
-  if (options.checkpoint == NULL
-      && (options.resume != LAUNCH_RESUME_NO || options.checkpoint_every != NULL))
-    return usage_error ("--resume and --checkpoint-every need --checkpoint FILE");
-  if (options.checkpoint != NULL && options.headspace != NULL)
-    return usage_error (
-        "--headspace gives steps again, which stand nowhere in the order: there are "
-        "no checkpoints; leave --checkpoint out");
-  if (!check_names (&error))
+  if (!launch_options_check (&error))
     return usage_error (error->message);
-  if ((options.file != NULL) == (options.words != NULL))
-    return usage_error (options.file != NULL ? "a pipeline, or -f FILE, not both"
-                                             : "no pipeline: hr-launch --help");
   status = launch ();
   /* what is longer than the buffer has failed before, and is no longer there to be flushed */
   errno = 0;
