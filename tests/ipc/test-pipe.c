@@ -176,6 +176,7 @@ test_second_reader (void)
   second = ipc_start ("pipesrc address=%s timeout=50ms ! appsink", name);
   g_assert_null (hr_pipeline_pull (second, &error));
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_TIMEOUT);
+  hr_pipeline_stop (writer);
 }
 
 /* no descriptor more, until the limit returned is set again */
