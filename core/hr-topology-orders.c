@@ -308,7 +308,7 @@ check_epochs (HrPipeline *pipeline, GError **error)
     if (element->inputs->len == 0)
       source = element;
   }
-  if (pipeline->settings.epochs <= 0)
+  if (pipeline->settings.epochs <= 1) /* none is set, none ends; or once, which it does */
     return TRUE;
   g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
                "epochs=%" G_GINT64_FORMAT ": %s \"%s\" gives what it gives once; files and objects "

@@ -127,8 +127,10 @@ test_epochs (void)
       hr_parse_launch ("epochs=0 fakesrc num-buffers=4 ! trainsim step-time=0s", NULL);
   g_autoptr (JsonObject) stats = run ("epochs=2 " LINES " ! fakesink");
   g_autoptr (JsonObject) once = run (LINES " ! fakesink");
+  g_autoptr (JsonObject) all = run ("epochs=1 fakesrc num-buffers=4 ! fakesink");
   g_autoptr (GError) error = NULL;
 
+  g_assert_cmpint (json_object_get_int_member (all, "samples"), ==, 4);
   g_assert_false (hr_pipeline_start (refused, &error));
   g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
   g_assert_cmpstr (error->message, ==,
