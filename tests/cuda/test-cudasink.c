@@ -371,8 +371,12 @@ static void
 test_verdict (void)
 {
   gboolean slow = g_getenv ("HR_STANDIN_COPY_RATE") != NULL;
-  CudaRun *run = cuda_run_new ("", "identity name=sleeps sleep=2ms ! " BATCH " ! cudasink name=gpu",
-                               N_STEPS * 3, 32);
+  /* a sanitizer makes the stand-in's copies slow, too */
+  CudaRun *run =
+      cuda_run_new ("",
+                    slow ? "identity name=sleeps sleep=2ms ! " BATCH " ! cudasink name=gpu"
+                         : "identity name=sleeps sleep=20ms ! " BATCH " ! cudasink name=gpu",
+                    N_STEPS * 3, 32);
   Consumer consumers[N_STEPS] = { 0 };
   g_autoptr (JsonNode) root = NULL;
   JsonObject *stats, *bottleneck;
