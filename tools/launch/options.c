@@ -4,49 +4,49 @@
 
 LaunchOptions launch_options;
 
+/* Returns: which of @names, NULL at their end, the value is; -1: none of them */
+static int
+choose (const char *option, const char *value, const char *const *names, GError **error)
+{
+  g_autofree char *all = NULL;
+
+  for (int i = 0; names[i] != NULL; i++)
+    if (strcmp (value, names[i]) == 0)
+      return i;
+  all = g_strjoinv (", ", (char **)names);
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of %s", option,
+               value, all);
+  return -1;
+}
+
 static gboolean
 set_stats (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
 {
-  static const char *const names[] = { "none", "text", "json" };
+  static const char *const names[] = { "text", "json", NULL };
+  int chosen = choose (name, value, names, error);
 
-  for (guint i = STATS_TEXT; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      launch_options.stats = (Stats)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, "%s: \"%s\" is none of text, json",
-               name, value);
-  return FALSE;
+  launch_options.stats = (Stats)(STATS_TEXT + chosen);
+  return chosen >= 0;
 }
 
 static gboolean
 set_progress (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
 {
-  static const char *const names[] = { "auto", "bar", "lines", "elements", "none" };
+  static const char *const names[] = { "auto", "bar", "lines", "elements", "none", NULL };
+  int chosen = choose (name, value, names, error);
 
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      launch_options.progress = (LaunchProgress)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s: \"%s\" is none of auto, bar, lines, elements, none", name, value);
-  return FALSE;
+  launch_options.progress = (LaunchProgress)chosen;
+  return chosen >= 0;
 }
 
 static gboolean
 set_resume (const char *name, const char *value, gpointer data G_GNUC_UNUSED, GError **error)
 {
-  static const char *const names[] = { "no", "exact", "force" };
+  static const char *const names[] = { "exact", "force", NULL };
+  int chosen = choose (name, value, names, error);
 
-  for (guint i = LAUNCH_RESUME_EXACT; i < G_N_ELEMENTS (names); i++)
-    if (strcmp (value, names[i]) == 0) {
-      launch_options.resume = (LaunchResume)i;
-      return TRUE;
-    }
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s: \"%s\" is none of exact, force", name, value);
-  return FALSE;
+  launch_options.resume = (LaunchResume)(LAUNCH_RESUME_EXACT + chosen);
+  return chosen >= 0;
 }
 
 static GOptionEntry entries[] = {
