@@ -179,7 +179,9 @@ class Cluster:
                 f"--listen {STORE_ADDRESS}:{STORE_PORT} --delay {delay_ms}"
         self.server = subprocess.Popen(
             ["ip", "netns", "exec", self.network.store, here.parent / "s3/server", "--root", root, "bash", "-c", proxy,
-             pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
+             pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent,
+            # HR_VENV is Ray's here, and the server's programs are in the tests' own
+            env={name: value for name, value in os.environ.items() if name != "HR_VENV"})
         key, secret, region = self.server.stdout.readline().split()
         self.server.stdout.readline()  # it listens
         return {"AWS_ENDPOINT_URL": f"http://{STORE_ADDRESS}:{STORE_PORT}", "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret,
