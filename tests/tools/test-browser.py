@@ -21,6 +21,7 @@ sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
 import chromium  # noqa: E402 # pylint: disable=wrong-import-position
 
+from selenium.common.exceptions import StaleElementReferenceException
 from selenium.webdriver.common.by import By  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402 # pylint: disable=wrong-import-position
 
@@ -64,8 +65,9 @@ class Page(chromium.Case):
     def until(self, found, what):
         end = time.monotonic() + DEADLINE
         while time.monotonic() < end:
-            if found():
-                return
+            with contextlib.suppress(StaleElementReferenceException):  # the page has drawn anew in between
+                if found():
+                    return
             time.sleep(0.2)
         raise AssertionError(f"{what}: {self.driver.find_element(By.TAG_NAME, 'main').text}")
 
