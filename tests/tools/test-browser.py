@@ -21,7 +21,7 @@ sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
 import chromium  # noqa: E402 # pylint: disable=wrong-import-position
 
-from selenium.common.exceptions import StaleElementReferenceException
+from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.by import By  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.keys import Keys  # noqa: E402 # pylint: disable=wrong-import-position
 

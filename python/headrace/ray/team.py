@@ -160,7 +160,7 @@ class Team:
 
     def is_here(self, index: int) -> bool:
         """Whether it is on the rank's own node."""
-        return self.node_of(index) == self._node
+        return bool(self.node_of(index) == self._node)
 
     def is_suspected(self, index: int) -> bool:
         """Whether its node is, at present."""
