@@ -215,6 +215,14 @@ add_part (HrTraceFile *file, guint tid, const char *name, gint64 begin, gint64 e
   end_event (file);
 }
 
+void
+hr_trace_transfer_free (HrTransfer *transfer)
+{
+  if (transfer != NULL)
+    g_free ((char *)transfer->name);
+  g_free (transfer);
+}
+
 /* What of its time went before the last try is not known any better than that there was one. */
 static void
 add_transfer (HrTraceFile *file, HrTraceRecord *record)
@@ -248,8 +256,7 @@ add_transfer (HrTraceFile *file, HrTraceRecord *record)
     add_part (file, tid, "body", MAX (first, begin + 2), end);
     hr_trace_flows_note_fetch (file->flows, record->element, tid, begin, record->sample);
   }
-  g_free ((char *)transfer->name);
-  g_free (transfer);
+  hr_trace_transfer_free (transfer);
 }
 
 static void

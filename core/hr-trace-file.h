@@ -26,6 +26,9 @@ typedef struct {
   HrTransfer *transfer; /* HR_TRACE_TRANSFER: owned, its name too */
 } HrTraceRecord;
 
+/* of a record; NULL is fine */
+void hr_trace_transfer_free (HrTransfer *transfer);
+
 typedef struct _HrTraceFile HrTraceFile;
 
 /* @path is made anew */

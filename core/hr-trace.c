@@ -60,10 +60,7 @@ note (const HrRun *run, HrTraceRecord record)
 
   if (head - __atomic_load_n (&track->tail, __ATOMIC_ACQUIRE) >= RING) {
     __atomic_store_n (&track->lost, track->lost + 1, __ATOMIC_RELAXED);
-    if (record.transfer != NULL) {
-      g_free ((char *)record.transfer->name);
-      g_free (record.transfer);
-    }
+    hr_trace_transfer_free (record.transfer);
     return;
   }
   record.element = (guint16)run->element->index;
@@ -216,13 +213,8 @@ track_free (gpointer data)
 {
   HrTraceTrack *track = data;
 
-  for (guint64 i = track->tail; i < track->head; i++) {
-    HrTransfer *transfer = track->ring[i % RING].transfer;
-
-    if (transfer != NULL)
-      g_free ((char *)transfer->name);
-    g_free (transfer);
-  }
+  for (guint64 i = track->tail; i < track->head; i++)
+    hr_trace_transfer_free (track->ring[i % RING].transfer);
   g_free (track->ring);
   g_free (track->name);
   g_free (track);

@@ -1,6 +1,8 @@
 /* ipc-run.c: pipelines at both ends of a socket */
 #include "ipc-run.h"
 #include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 HrPipeline *
 ipc_start (const char *format, ...)
@@ -24,4 +26,40 @@ void
 ipc_pair (int fds[2])
 {
   g_assert_cmpint (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds), ==, 0);
+}
+
+/* no descriptor more, until the limit returned is set again */
+static struct rlimit
+close_the_door (void)
+{
+  struct rlimit before, now;
+  int next = dup (0);
+
+  g_assert_cmpint (next, >, 0);
+  close (next);
+  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
+  now = (struct rlimit){ (rlim_t)next, before.rlim_max };
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &now), ==, 0);
+  return before;
+}
+
+IpcVisitor
+ipc_come_to_closed_door (const char *address)
+{
+  struct sockaddr_un name = { .sun_family = AF_UNIX };
+  IpcVisitor visitor = { .fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) };
+  gsize length =
+      (gsize)g_snprintf (name.sun_path + 1, sizeof name.sun_path - 1, "headrace/%s", address);
+
+  visitor.before = close_the_door ();
+  length += 1 + G_STRUCT_OFFSET (struct sockaddr_un, sun_path);
+  g_assert_cmpint (connect (visitor.fd, (const struct sockaddr *)&name, (socklen_t)length), ==, 0);
+  return visitor;
+}
+
+void
+ipc_leave (const IpcVisitor *visitor)
+{
+  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &visitor->before), ==, 0);
+  close (visitor->fd);
 }

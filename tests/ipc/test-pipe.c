@@ -3,9 +3,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "hr-harness.h"
@@ -179,43 +177,20 @@ test_second_reader (void)
   hr_pipeline_stop (writer);
 }
 
-/* no descriptor more, until the limit returned is set again */
-static struct rlimit
-close_the_door (void)
-{
-  struct rlimit before, now;
-  int next = dup (0);
-
-  g_assert_cmpint (next, >, 0);
-  close (next);
-  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
-  now = (struct rlimit){ (rlim_t)next, before.rlim_max };
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &now), ==, 0);
-  return before;
-}
-
 /* a writer that has no descriptor for its reader says so, and does not try for ever */
 static void
 test_no_descriptor (void)
 {
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
   g_autofree char *name = g_strdup_printf ("test-pipe-door-%d", (int)getpid ());
   HrPipeline *writer = ipc_start ("fakesrc ! pipesink address=%s", name);
-  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  gsize length =
-      (gsize)g_snprintf (address.sun_path + 1, sizeof address.sun_path - 1, "headrace/%s", name);
-  struct rlimit before;
+  IpcVisitor visitor = ipc_come_to_closed_door (name);
   g_autoptr (GError) error = NULL;
 
-  before = close_the_door ();
-  length += 1 + G_STRUCT_OFFSET (struct sockaddr_un, sun_path);
-  g_assert_cmpint (connect (fd, (const struct sockaddr *)&address, (socklen_t)length), ==, 0);
   g_assert_false (hr_pipeline_wait (writer, &error));
   g_assert_error (error, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT);
   g_assert_nonnull (strstr (error->message, "a reader cannot be let in: Too many open files"));
   g_object_unref (writer);
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
-  close (fd);
+  ipc_leave (&visitor);
 }
 
 static void

@@ -4,9 +4,7 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 #include "hr-harness.h"
 #include "ipc-run.h"
@@ -724,40 +722,17 @@ test_settings (void)
   finish (pipeline);
 }
 
-/* no descriptor more, until the limit returned is set again */
-static struct rlimit
-close_the_door (void)
-{
-  struct rlimit before, now;
-  int next = dup (0);
-
-  g_assert_cmpint (next, >, 0);
-  close (next);
-  g_assert_cmpint (getrlimit (RLIMIT_NOFILE, &before), ==, 0);
-  now = (struct rlimit){ (rlim_t)next, before.rlim_max };
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &now), ==, 0);
-  return before;
-}
-
 /* a writer that has no descriptor for its reader says so, and does not try for ever */
 static void
 test_no_descriptor (void)
 {
-  struct sockaddr_un address = { .sun_family = AF_UNIX };
   g_autofree char *name = new_address ();
   HrPipeline *writer = ipc_start ("appsrc ! shmsink address=%s", name);
-  int fd = socket (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  gsize length =
-      (gsize)g_snprintf (address.sun_path + 1, sizeof address.sun_path - 1, "headrace/%s", name);
-  struct rlimit before;
+  IpcVisitor visitor = ipc_come_to_closed_door (name);
 
-  before = close_the_door ();
-  length += 1 + G_STRUCT_OFFSET (struct sockaddr_un, sun_path);
-  g_assert_cmpint (connect (fd, (const struct sockaddr *)&address, (socklen_t)length), ==, 0);
   expect_error (writer, HR_RESOURCE_ERROR, HR_RESOURCE_ERROR_CONNECT,
                 "shmsink \"shmsink0\": a reader cannot be let in: Too many open files;*");
-  g_assert_cmpint (setrlimit (RLIMIT_NOFILE, &before), ==, 0);
-  close (fd);
+  ipc_leave (&visitor);
 }
 
 int
