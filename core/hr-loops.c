@@ -66,10 +66,11 @@ count_work (HrWorker *worker, gint64 begin, gint64 end)
 {
   HrOut *out = worker->out;
 
-  hr_counter_add (&worker->working, end - begin - out->waited - out->waited_cpu);
+  hr_counter_add (&worker->working, end - begin - out->waited - out->waited_cpu - out->waited_in);
+  hr_counter_add (&worker->blocked_in, out->waited_in);
   hr_counter_add (&worker->blocked_out, out->waited);
   hr_counter_add (&worker->blocked_cpu, out->waited_cpu);
-  out->waited = out->waited_cpu = 0;
+  out->waited = out->waited_cpu = out->waited_in = 0;
 }
 
 static void

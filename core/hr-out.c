@@ -372,13 +372,16 @@ void
 hr_out_wait_request (HrOut *out)
 {
   HrRun *run = out->worker->run;
+  gint64 begin;
 
   if (run->reader.requests == NULL) {
     if (run->plan != NULL)
       hr_plan_wait (run->plan);
     return;
   }
+  begin = hr_now ();
   hr_worker_begin_wait (out->worker, HR_WAIT_OUTSIDE, NULL);
   hr_requests_wait (&run->reader, &run->closed, &run->pipeline->stopping);
   hr_worker_end_wait (out->worker);
+  out->waited_in += hr_now () - begin;
 }

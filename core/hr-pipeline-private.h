@@ -300,6 +300,7 @@ struct _HrOut {
   gboolean has_permit;
   gint64 waited;              /* inside the function, nanoseconds: budget */
   gint64 waited_cpu;          /* … permit */
+  gint64 waited_in;           /* … request */
   void (*flush) (HrOut *out); /* hand on what is collected, before a wait; NULL: not in this mode */
   gpointer flush_data;
   GError *fatal;

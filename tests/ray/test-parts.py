@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """The parts of headrace.ray that decide something, without a cluster."""
+import json
+import pathlib
 import pickle
+import tempfile
+import time
 import unittest
 
 import headrace
@@ -19,7 +23,7 @@ UNIT = Unit(epoch=1, slice=7, world=2)
 def stats(**changed):
     link = {"units": 10, "bytes": 10_000_000, "made_s": 1.0, "pulled_s": 0.1}
     elements = [{"name": name, "inputs": inputs, "workers": workers, "working_s": working} for name, inputs, workers, working
-                in (("filesrc0", [], 1, 99.0), ("imagefetch0", ["filesrc0"], 1, 9.0), ("resize0", ["imagefetch0"], 4, 12.0))]
+                in (("filesrc0", [], 1, 2.0), ("imagefetch0", ["filesrc0"], 1, 9.0), ("resize0", ["imagefetch0"], 4, 12.0))]
     pipeline = {"elements": elements, "bottleneck": {"element": "imagefetch0", "kind": "network-latency"}, "advice": {"text": "set concurrency=64"}}
     return {"wait_ratio": 0.5, "steps": 20, "prepare_s": 10.0, "cold_start_s": 0.0, "node": "a", "placement": "spread",
             "links": {"a": dict(link, pulled_s=0.0), "b": dict(link), "c": dict(link)},
@@ -94,6 +98,8 @@ class Parts(unittest.TestCase):
         other = stats()
         other["producers"][1]["pipeline"]["elements"][2]["working_s"] = 40.0
         self.assertEqual(judge(other)["element"], "resize0")
+        other["producers"][1]["pipeline"]["elements"][0]["working_s"] = 41.0
+        self.assertEqual(judge(other)["element"], "filesrc0")
         self.assertNotIn("concurrency", judge(other)["text"])
         slow = stats()
         slow["links"]["c"]["pulled_s"] = 8.0
@@ -108,6 +114,20 @@ class Parts(unittest.TestCase):
         slow = stats()
         slow["links"]["a"]["pulled_s"] = 8.0
         self.assertEqual(judge(slow)["kind"], "producers")
+
+    def test_waiting_source(self):
+        """a source that waits to be asked does not work"""
+        with tempfile.TemporaryDirectory(prefix="hr-ray-") as folder:
+            (pathlib.Path(folder) / "a.jsonl").write_text(8 * '{"messages": [{"role": "user", "content": "?"}, {"role": "assistant", "content": "!"}]}\n')
+            pipeline = headrace.Pipeline(TEXT.replace("nowhere/", f"{folder}/").replace("filesrc", "requests=true filesrc"))
+            pipeline.start()
+            time.sleep(0.5)
+            pipeline.request(0, 0)
+            self.assertEqual(len(pipeline.pull().samples), 2)
+            source = json.loads(pipeline.stats())["elements"][0]
+            pipeline.stop()
+        self.assertGreater(source["blocked_in_s"], 0.4)
+        self.assertLess(source["working_s"], source["blocked_in_s"])
 
     def test_refused(self):
         """what a spread loader cannot do is said before anything runs"""

@@ -46,9 +46,8 @@ def _judge_links(stats: dict[str, Any], far: dict[str, Any]) -> dict[str, Any]:
 
 
 def _find_busiest(pipeline: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The element that works most, and its kind if the pipeline's own verdict names it. A source counts its waiting for
-    requests as work, so the elements behind it are compared."""
-    elements = [element for element in pipeline.get("elements", []) if element["inputs"]]
+    """The element that works most, and its kind if the pipeline's own verdict names it."""
+    elements = pipeline.get("elements", [])
     if not elements:
         return None, None
     name = max(elements, key=lambda element: float(element["working_s"] / max(1, element["workers"])))["name"]
