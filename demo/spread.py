@@ -118,7 +118,7 @@ def report(arms, seconds):
           f" at most {max(stats['peak_units'] for _, _, stats in arms['spread'])} units of a rank at once")
     print(f"a producer was killed: {units['lost']} units lost and asked for again, {units['hedged']} late ones asked for twice")
     for _, _, stats in arms["spread"]:
-        print(f"verdict of rank {stats['rank']}: {stats['verdict']['text']}")
+        print(f"verdict of rank {stats['rank']}: {stats['advice']['text']}")
 
 
 def main():

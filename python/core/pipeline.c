@@ -340,6 +340,14 @@ get_stats (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 }
 
 static PyObject *
+get_shown_string (PyObject *object, PyObject *unused G_GNUC_UNUSED)
+{
+  g_autofree char *text = hr_pipeline_to_shown_string (get (object));
+
+  return PyUnicode_FromString (text);
+}
+
+static PyObject *
 get_dot (PyObject *object, PyObject *unused G_GNUC_UNUSED)
 {
   g_autofree char *dot = hr_pipeline_to_dot (get (object));
@@ -444,6 +452,9 @@ static PyMethodDef methods[] = {
     "end_requests()\n--\n\nNothing more will be asked for." },
   { "stats", get_stats, METH_NOARGS, "stats()\n--\n\nStatistics (str, JSON); docs/stats.md." },
   { "to_dot", get_dot, METH_NOARGS, "to_dot()\n--\n\nThe graph for Graphviz." },
+  { "to_shown_string", get_shown_string, METH_NOARGS,
+    "to_shown_string()\n--\n\nThe text in its canonical form, without what may be secret in its "
+    "links." },
   { "_split", split, METH_VARARGS,
     "_split(instead)\n--\n\nThe text with another element in the place of the only pullable sink, "
     "and that\nsink's text, or None." },

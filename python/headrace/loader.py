@@ -15,6 +15,7 @@ from ._core import Batch, Error, Pipeline, Tensor, __version__
 from .convert import convert, converter
 from .mapping import Functions, Mapper, assign
 from .process import ProcessPipeline
+from .watch import Watch
 
 _log = logging.getLogger("headrace")
 
@@ -112,6 +113,11 @@ class Loader:
     :param headspace: how fast could the trainer be? The run ends behind twice so many steps: behind the first ones
         everything but the trainer stops, and it gets the same batches once more, at no cost. ``stats()["headspace"]``
         has both paces, and its ``text`` is logged (docs/headspace.md). The batches must not be written to.
+    :param dashboard: ``True`` or ``"HOST:PORT"``: a page in the browser shows the run while it goes on, and Prometheus
+        finds its numbers there; :attr:`dashboard_uri` is its address (docs/dashboard.md). As ``hr-launch --dashboard``: by
+        default for this machine alone; an address that others reach needs a token in ``HR_DASHBOARD_TOKEN``.
+    :param record: a file, which gets the run's numbers once a second, for ``hr-report`` (docs/report.md). As
+        ``hr-launch --record``; each run begins it anew.
     :raises headrace.ParseError: the text is wrong; found here, before anything runs.
 
     Errors of a run are raised where a batch is asked for; ``kind`` says what, ``str()`` is one line that says who,
@@ -122,7 +128,8 @@ class Loader:
                  seed: int | None = None, epochs: int | None = None, limit: int | None = None,
                  steps: int | None = None, variables: Mapping[str, Any] | None = None,
                  properties: Mapping[str, Any] | None = None, framework: str | None = None, process: bool = False,
-                 cpus: int | None = None, nice: int = 0, map: Functions = None, headspace: int | None = None) -> None:
+                 cpus: int | None = None, nice: int = 0, map: Functions = None, headspace: int | None = None,
+                 dashboard: str | bool | None = None, record: str | os.PathLike[str] | None = None) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
         if rank is not None and world is not None and not 0 <= rank < world:
@@ -141,6 +148,8 @@ class Loader:
         self._to_array = converter(framework)
         self._map = map
         self._mapper: Mapper | None = None
+        self._watched: dict[str, Any] = {"dashboard": dashboard, "record": record}
+        self._watch: Watch | None = None
         self._state: str | None = None  # to start from
         self._force = False
         self._last: Batch | None = None
@@ -176,16 +185,38 @@ class Loader:
         _refuse_workers()
         if self._state is not None:
             self._pipeline.resume(self._state, force=self._force)
+        self._open_watch()
         try:
             self._pipeline.start()
             self._started = True
-        except BaseException:  # KeyboardInterrupt, too: a pipeline starts once, and who tries again gets another
+        except BaseException as error:  # KeyboardInterrupt, too: a pipeline starts once, and who tries again gets another
+            self._close_watch(error)
             self._pipeline = self._make()
             raise
         if self._functions:
             assert isinstance(self._pipeline, Pipeline)  # _make() has refused the other
             self._mapper = Mapper(self._pipeline, self._functions, _make_step, self._to_array)
             weakref.finalize(self, self._mapper.close)  # a loader that is forgotten, and the interpreter's end
+
+    def _describe(self) -> dict[str, Any]:
+        """What the run is, for its record."""
+        return {"pipeline": self._pipeline.to_shown_string()}
+
+    def _open_watch(self) -> None:
+        if self._watched["dashboard"] in (None, False) and self._watched["record"] is None:
+            return
+        self._watch = Watch(self._pipeline, self._describe(), **self._watched)
+        weakref.finalize(self, self._watch.close)
+
+    def _close_watch(self, error: BaseException | None = None) -> None:
+        if self._watch is not None:
+            if error is not None:
+                self._watch.fail(error)
+            self._watch.close()
+
+    def _note(self, kind: str, text: str) -> None:
+        if self._watch is not None:
+            self._watch.note(kind, text)
 
     def _restart(self) -> None:
         """A pipeline runs once: another one of the same text."""
@@ -198,8 +229,12 @@ class Loader:
         while (message := self._pipeline.pop_message()) is not None:
             if message["type"] == "skipped":
                 _log.warning("skipped: %s", message["error"])
+                self._note(message["kind"], message["error"])
             elif message["type"] == "warning":
                 _log.warning("%s", message["error"] or message["text"])
+                self._note("warning", message["error"] or message["text"])
+            elif message["type"] == "stall":
+                self._note("stall", message["text"])
             elif message["type"] == "scan":
                 _log.info("%s", message["text"])
 
@@ -216,10 +251,14 @@ class Loader:
             try:
                 batch = self._pipeline.pull()
             except Error as error:
+                if self._watch is not None:
+                    self._watch.fail(error)
                 raise error from (self._mapper.find_cause(error) if self._mapper is not None else None)
             self._tell()
             if batch is None:
                 self._tell_headspace()
+                if self._watch is not None:
+                    self._watch.end()
         return batch
 
     def _give(self, batch: Batch) -> Step:
@@ -342,6 +381,11 @@ class Loader:
         stats: dict[str, Any] = json.loads(self._pipeline.stats())
         return stats
 
+    @property
+    def dashboard_uri(self) -> str | None:
+        """Where the page of ``dashboard=`` is, from the first batch on; with the token, if one is needed."""
+        return self._watch.uri if self._watch is not None else None
+
     # ---- ends ----
 
     def close(self) -> None:
@@ -354,6 +398,7 @@ class Loader:
                 self._pipeline.wait()
             except Exception as error:  # it has been raised where a batch was asked for, or nobody asks any more
                 _log.debug("closed: %s", error)
+        self._close_watch()
 
     def __enter__(self) -> Loader:
         return self
@@ -364,9 +409,10 @@ class Loader:
     def __getstate__(self) -> dict[str, Any]:
         return {"text": self._text, "options": self._options, "variables": self._variables,
                 "properties": self._properties, "framework": self._framework, "process": self._process, "map": self._map,
-                "state": self.state_dict()["checkpoint"], "force": self._force}
+                "watched": self._watched, "state": self.state_dict()["checkpoint"], "force": self._force}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         Loader.__init__(self, state["text"], variables=state["variables"], properties=state["properties"],
-                        framework=state["framework"], map=state["map"], **state["process"], **state["options"])
+                        framework=state["framework"], map=state["map"], **state["process"], **state["watched"],
+                        **state["options"])
         self._state, self._force = state["state"], state["force"]

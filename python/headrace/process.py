@@ -112,6 +112,9 @@ class ProcessPipeline:
     def elements(self) -> list[str]:
         return self._made.elements
 
+    def to_shown_string(self) -> str:
+        return self._made.to_shown_string()
+
     # ---- the process ----
 
     def _died(self) -> _core.Error:

@@ -21,8 +21,8 @@ class Link(NetCase):
         self.cluster.network.limit(self.cluster.network.names[slow], 5)
         logs, stats = self.finish("all", self.start_ranks("all", [1], step_time=0))
         self.check(logs)
-        verdict = stats[0]["verdict"]
-        print(f"# {verdict['text']}", flush=True)
+        verdict = stats[0]["bottleneck"]
+        print(f"# {stats[0]['advice']['text']}", flush=True)
         self.assertEqual(stats[0]["node"], net.address_of(1))
         self.assertNotIn("suspected", stats[0]["units"], "a slow link is no dead node")
         return verdict

@@ -122,7 +122,7 @@ class Spread(unittest.TestCase):
         self.assertEqual(sum(link["bytes"] for link in stats["links"].values()), total)
         self.assertEqual([producer["units"] for producer in stats["producers"]], [stats["units"]["asked"]])
         self.assertEqual(stats["producers"][0]["pipeline"]["elements"][0]["factory"], "filesrc")
-        self.assertIn(stats["verdict"]["kind"], ("trainer", "producers"))
+        self.assertIn(stats["bottleneck"]["kind"], ("trainer", "producers"))
         self.assertGreater(peak, 0)
         self.assertLessEqual(peak, (depth + 1) * (largest + 64 * 1024))
 

@@ -1,4 +1,4 @@
-/* dashboard.c: a page in the browser, and numbers for Prometheus, of a pipeline that runs */
+/* dashboard.c: a page in the browser, and numbers for Prometheus, of a run */
 #include "dashboard.h"
 #include <libsoup/soup.h>
 #include <string.h>
@@ -20,7 +20,8 @@
   "data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 struct _Dashboard {
-  HrPipeline *pipeline;
+  DashboardStats stats;
+  gpointer data;
   char *token, *uri;
   History *history;
   GMainContext *context;
@@ -36,7 +37,7 @@ struct _Dashboard {
 static JsonNode *
 read_stats (Dashboard *self)
 {
-  g_autofree char *text = hr_pipeline_get_stats (self->pipeline);
+  g_autofree char *text = self->stats (self->data);
 
   return json_from_string (text, NULL);
 }
@@ -62,6 +63,9 @@ verdict_words (JsonObject *stats)
   node = json_object_get_member (stats, "advice");
   if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
     advice = json_object_get_string_member (json_node_get_object (node), "text");
+  /* of nodes: it says all of it */
+  if (advice != NULL && json_object_has_member (bottleneck, "node"))
+    return g_strdup_printf ("%c%s.", g_ascii_toupper (*advice), *advice != '\0' ? advice + 1 : "");
   return g_strdup_printf ("The trainer waits for %s (%s)%s%s.", element, kind,
                           advice != NULL ? ": " : "", advice != NULL ? advice : "");
 }
@@ -174,8 +178,8 @@ handle (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message, const char
   if (strcmp (path, "/healthz") != 0 && !visitor_may_look (message, query, self->token)) {
     answer (message, SOUP_STATUS_FORBIDDEN, "text/plain; charset=utf-8",
             g_strdup (self->token != NULL
-                          ? "This dashboard needs its token: in the address that hr-launch "
-                            "printed, or as \"Authorization: Bearer TOKEN\".\n"
+                          ? "This dashboard needs its token: in the address that the run has "
+                            "told, or as \"Authorization: Bearer TOKEN\".\n"
                           : "This dashboard answers to names of this machine only, such as "
                             "localhost.\n"));
     return;
@@ -267,18 +271,18 @@ listen_at (Dashboard *self, const char *where, GError **error)
 
   if (!split_where (where, &host, &port, &any)) {
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-                 "--dashboard: \"%s\" is not HOST:PORT, such as 127.0.0.1:%u", where, FIRST_PORT);
+                 "\"%s\" is not HOST:PORT, such as 127.0.0.1:%u", where, FIRST_PORT);
     return FALSE;
   }
   address = find_address (host, error);
   if (address == NULL) {
-    g_prefix_error (error, "--dashboard: %s: ", host);
+    g_prefix_error (error, "%s: ", host);
     return FALSE;
   }
   if (!g_inet_address_get_is_loopback (address)
       && (self->token == NULL || strlen (self->token) < LEAST_TOKEN)) {
     g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_BAD_VALUE,
-                 "--dashboard: %s can be reached from elsewhere, so whoever looks has to know a "
+                 "%s can be reached from elsewhere, so whoever looks has to know a "
                  "token: put one of %u characters or more into HR_DASHBOARD_TOKEN",
                  host, LEAST_TOKEN);
     return FALSE;
@@ -291,7 +295,7 @@ listen_at (Dashboard *self, const char *where, GError **error)
       break;
   }
   if (!done) {
-    g_prefix_error (error, "--dashboard: %s:%u: ", host, MIN (port, last));
+    g_prefix_error (error, "%s:%u: ", host, MIN (port, last));
     return FALSE;
   }
   note_uri (self, address);
@@ -327,13 +331,15 @@ serve (gpointer data)
 }
 
 Dashboard *
-dashboard_new (HrPipeline *pipeline, const char *where, const char *token, GError **error)
+dashboard_new (DashboardStats stats, gpointer data, const char *where, const char *token,
+               GError **error)
 {
   g_autoptr (Dashboard) self = g_new0 (Dashboard, 1);
   g_autoptr (GError) own = NULL;
   gboolean listens;
 
-  self->pipeline = pipeline;
+  self->stats = stats;
+  self->data = data;
   self->token = token != NULL && *token != '\0' ? g_strdup (token) : NULL;
   self->history = history_new ();
   self->context = g_main_context_new ();

@@ -60,6 +60,15 @@ number (JsonObject *object, const char *key)
   return json_object_get_double_member_with_default (object, key, 0);
 }
 
+/* numbers that came before: of a run that is over, or whose program is busy */
+static gboolean
+is_last (const History *history, const Row *row)
+{
+  guint n = history->rows->len;
+
+  return n > 0 && g_array_index (history->rows, Row, n - 1).wall >= row->wall;
+}
+
 void
 history_add (History *history, JsonObject *stats)
 {
@@ -73,9 +82,11 @@ history_add (History *history, JsonObject *stats)
               .samples = json_object_get_int_member_with_default (stats, "samples", 0) };
 
   hr_mutex_lock (&history->lock);
-  if (history->rows->len == MAX_ROWS)
-    g_array_remove_index (history->rows, 0);
-  g_array_append_val (history->rows, row);
+  if (!is_last (history, &row)) {
+    if (history->rows->len == MAX_ROWS)
+      g_array_remove_index (history->rows, 0);
+    g_array_append_val (history->rows, row);
+  }
   hr_mutex_unlock (&history->lock);
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct {
   const char *name, *type, *help;
-  const char *key; /* of the stats, or of an element */
+  const char *key; /* of what it is about */
 } Family;
 
 static const Family of_run[] = {
@@ -51,12 +51,38 @@ static const struct {
                 { "blocked_out_s", "output" },
                 { "blocked_cpu_s", "processor" } };
 
-static const struct {
-  const char *name, *help, *key;
-} of_queue[] = {
-  { "headrace_queue_items", "Buffers that stand in front of the element.", "now" },
-  { "headrace_queue_room_items", "Buffers that may stand there.", "room" },
+static const Family of_queue[] = {
+  { "headrace_queue_items", "gauge", "Buffers that stand in front of the element.", "now" },
+  { "headrace_queue_room_items", "gauge", "Buffers that may stand there.", "room" },
 };
+
+/* of a run that is spread over nodes (docs/ray.md) */
+static const Family of_producer[] = {
+  { "headrace_producer_units_total", "counter", "Units it made.", "units" },
+  { "headrace_producer_bytes_total", "counter", "Bytes of their tensors.", "bytes" },
+  { "headrace_producer_making_seconds_total", "counter", "Time it took for them.", "made_s" },
+};
+
+static const Family of_its_pipeline[] = {
+  { "headrace_producer_cpu_seconds_total", "counter", "Processor time of its process.", "cpu_s" },
+  { "headrace_producer_peak_resident_bytes", "gauge", "Largest resident size of its process.",
+    "peak_rss_bytes" },
+};
+
+static const Family of_link[] = {
+  { "headrace_link_units_total", "counter", "Units that came from that node.", "units" },
+  { "headrace_link_bytes_total", "counter", "Bytes of their tensors.", "bytes" },
+  { "headrace_link_making_seconds_total", "counter", "Time that producers there took for them.",
+    "made_s" },
+  { "headrace_link_transfer_seconds_total", "counter",
+    "Time they were on their way, once they were made and wanted.", "pulled_s" },
+};
+
+/* elements that one process runs */
+typedef struct {
+  JsonArray *elements;
+  JsonObject *producer; /* NULL: it is the process of the trainer */
+} Group;
 
 /* NAN if it is not there, or null */
 static gdouble
@@ -107,88 +133,213 @@ text_of (JsonObject *object, const char *key)
   return json_object_get_string_member_with_default (object, key, "");
 }
 
+/* NULL: it is not there, or null */
+static JsonObject *
+object_of (JsonObject *object, const char *key)
+{
+  JsonNode *node = json_object_get_member (object, key);
+
+  return node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+}
+
 static void
-add_element_labels (GString *out, JsonObject *element)
+add_producer_labels (GString *out, JsonObject *producer)
+{
+  g_autofree char *index =
+      g_strdup_printf ("%" G_GINT64_FORMAT, json_object_get_int_member (producer, "index"));
+
+  add_label (out, "node", text_of (producer, "ip"));
+  g_string_append_c (out, ',');
+  add_label (out, "producer", index);
+}
+
+static void
+add_element_labels (GString *out, const Group *group, JsonObject *element)
 {
   g_string_append_c (out, '{');
+  if (group->producer != NULL) {
+    add_producer_labels (out, group->producer);
+    g_string_append_c (out, ',');
+  }
   add_label (out, "element", text_of (element, "name"));
   g_string_append_c (out, ',');
   add_label (out, "factory", text_of (element, "factory"));
 }
 
+/* *@head: whether the family has begun, which it does with its first value */
 static void
-add_elements (GString *out, JsonArray *elements, const char *name, const char *type,
-              const char *help, const char *key, const char *in)
+add_element (GString *out, const Group *group, JsonObject *element, const Family *family,
+             const char *in, gboolean *head)
+{
+  JsonObject *from = in != NULL ? object_of (element, in) : element;
+  gdouble value = from != NULL ? number (from, family->key) : NAN;
+
+  if (isnan (value))
+    return;
+  if (!*head)
+    add_head (out, family->name, family->type, family->help);
+  *head = TRUE;
+  g_string_append (out, family->name);
+  add_element_labels (out, group, element);
+  g_string_append_c (out, '}');
+  add_value (out, value);
+}
+
+static void
+add_elements (GString *out, const GArray *groups, const Family *family, const char *in)
 {
   gboolean head = FALSE;
 
-  for (guint i = 0; i < json_array_get_length (elements); i++) {
-    JsonObject *element = json_array_get_object_element (elements, i);
-    JsonObject *from = element;
-    gdouble value;
+  for (guint i = 0; i < groups->len; i++) {
+    const Group *group = &g_array_index (groups, Group, i);
 
-    if (in != NULL) {
-      if (!json_object_has_member (element, in))
-        continue;
-      from = json_object_get_object_member (element, in);
-    }
-    value = number (from, key);
+    for (guint k = 0; k < json_array_get_length (group->elements); k++)
+      add_element (out, group, json_array_get_object_element (group->elements, k), family, in,
+                   &head);
+  }
+}
+
+static void
+add_blocked_of (GString *out, const char *name, const Group *group, JsonObject *element)
+{
+  for (guint k = 0; k < G_N_ELEMENTS (blocked); k++) {
+    gdouble value = number (element, blocked[k].key);
+
     if (isnan (value))
       continue;
-    if (!head)
-      add_head (out, name, type, help);
-    head = TRUE;
     g_string_append (out, name);
-    add_element_labels (out, element);
+    add_element_labels (out, group, element);
+    g_string_append_c (out, ',');
+    add_label (out, "reason", blocked[k].reason);
     g_string_append_c (out, '}');
     add_value (out, value);
   }
 }
 
 static void
-add_blocked (GString *out, JsonArray *elements)
+add_blocked (GString *out, const GArray *groups)
 {
   const char *name = "headrace_element_blocked_seconds_total";
 
   add_head (out, name, "counter", "Time its workers waited, and for what.");
-  for (guint i = 0; i < json_array_get_length (elements); i++) {
-    JsonObject *element = json_array_get_object_element (elements, i);
+  for (guint i = 0; i < groups->len; i++) {
+    const Group *group = &g_array_index (groups, Group, i);
 
-    for (guint k = 0; k < G_N_ELEMENTS (blocked); k++) {
-      gdouble value = number (element, blocked[k].key);
-
-      if (isnan (value))
-        continue;
-      g_string_append (out, name);
-      add_element_labels (out, element);
-      g_string_append_c (out, ',');
-      add_label (out, "reason", blocked[k].reason);
-      g_string_append_c (out, '}');
-      add_value (out, value);
-    }
+    for (guint k = 0; k < json_array_get_length (group->elements); k++)
+      add_blocked_of (out, name, group, json_array_get_object_element (group->elements, k));
   }
 }
 
 static void
-add_kinds (GString *out, JsonObject *stats, const char *key, const char *name, const char *help)
+add_kinds (GString *out, JsonObject *kinds, const char *label, const char *name, const char *help)
 {
-  JsonObject *kinds = json_object_get_object_member (stats, key);
   g_autoptr (GList) names = json_object_get_members (kinds);
 
   add_head (out, name, "counter", help);
   for (const GList *item = names; item != NULL; item = item->next) {
     g_string_append_printf (out, "%s{", name);
-    add_label (out, "kind", item->data);
+    add_label (out, label, item->data);
     g_string_append_c (out, '}');
     add_value (out, number (kinds, item->data));
   }
+}
+
+/* ---- nodes ---- */
+
+static void
+add_producers (GString *out, JsonArray *producers, const Family *family, const char *in)
+{
+  gboolean head = FALSE;
+
+  for (guint i = 0; i < json_array_get_length (producers); i++) {
+    JsonObject *producer = json_array_get_object_element (producers, i);
+    JsonObject *from = in != NULL ? object_of (producer, in) : producer;
+    gdouble value = from != NULL ? number (from, family->key) : NAN;
+
+    if (isnan (value))
+      continue;
+    if (!head)
+      add_head (out, family->name, family->type, family->help);
+    head = TRUE;
+    g_string_append_printf (out, "%s{", family->name);
+    add_producer_labels (out, producer);
+    g_string_append_c (out, '}');
+    add_value (out, value);
+  }
+}
+
+static void
+add_answers (GString *out, JsonArray *producers)
+{
+  const char *name = "headrace_producer_up";
+
+  add_head (out, name, "gauge", "1: it has answered, 0: it has not.");
+  for (guint i = 0; i < json_array_get_length (producers); i++) {
+    JsonObject *producer = json_array_get_object_element (producers, i);
+
+    g_string_append_printf (out, "%s{", name);
+    add_producer_labels (out, producer);
+    g_string_append_c (out, '}');
+    add_value (out, !json_object_has_member (producer, "error"));
+  }
+}
+
+static void
+add_links (GString *out, JsonObject *links, const Family *family)
+{
+  g_autoptr (GList) nodes = json_object_get_members (links);
+
+  add_head (out, family->name, family->type, family->help);
+  for (const GList *item = nodes; item != NULL; item = item->next) {
+    g_string_append_printf (out, "%s{", family->name);
+    add_label (out, "node", item->data);
+    g_string_append_c (out, '}');
+    add_value (out, number (json_object_get_object_member (links, item->data), family->key));
+  }
+}
+
+static void
+add_nodes (GString *out, JsonObject *stats, JsonArray *producers)
+{
+  add_answers (out, producers);
+  for (guint i = 0; i < G_N_ELEMENTS (of_producer); i++)
+    add_producers (out, producers, &of_producer[i], NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (of_its_pipeline); i++)
+    add_producers (out, producers, &of_its_pipeline[i], "pipeline");
+  for (guint i = 0; i < G_N_ELEMENTS (of_link); i++)
+    add_links (out, json_object_get_object_member (stats, "links"), &of_link[i]);
+  add_kinds (out, json_object_get_object_member (stats, "units"), "event", "headrace_units_total",
+             "What became of units of this rank.");
+}
+
+/* the trainer's process, then those of producers that have answered and have begun */
+static GArray *
+find_groups (JsonObject *stats, JsonArray *producers)
+{
+  GArray *groups = g_array_new (FALSE, FALSE, sizeof (Group));
+  Group own = { json_object_get_array_member (stats, "elements"), NULL };
+
+  g_array_append_val (groups, own);
+  for (guint i = 0; producers != NULL && i < json_array_get_length (producers); i++) {
+    JsonObject *producer = json_array_get_object_element (producers, i);
+    JsonObject *pipeline = object_of (producer, "pipeline");
+    Group its = { pipeline != NULL ? json_object_get_array_member (pipeline, "elements") : NULL,
+                  producer };
+
+    if (its.elements != NULL)
+      g_array_append_val (groups, its);
+  }
+  return groups;
 }
 
 char *
 dashboard_metrics (JsonObject *stats)
 {
   GString *out = g_string_new (NULL);
-  JsonArray *elements = json_object_get_array_member (stats, "elements");
+  JsonArray *producers = json_object_has_member (stats, "producers")
+                             ? json_object_get_array_member (stats, "producers")
+                             : NULL;
+  g_autoptr (GArray) groups = find_groups (stats, producers);
 
   add_head (out, "headrace_build_info", "gauge", "Always 1; the version is a label.");
   g_string_append (out, "headrace_build_info{");
@@ -206,16 +357,16 @@ dashboard_metrics (JsonObject *stats)
     g_string_append (out, of_run[i].name);
     add_value (out, value);
   }
-  add_kinds (out, stats, "skipped", "headrace_skipped_samples_total",
-             "Samples that an error left out.");
-  add_kinds (out, stats, "dropped", "headrace_dropped_samples_total",
-             "Samples that an element's policy left out.");
+  add_kinds (out, json_object_get_object_member (stats, "skipped"), "kind",
+             "headrace_skipped_samples_total", "Samples that an error left out.");
+  add_kinds (out, json_object_get_object_member (stats, "dropped"), "kind",
+             "headrace_dropped_samples_total", "Samples that an element's policy left out.");
   for (guint i = 0; i < G_N_ELEMENTS (of_element); i++)
-    add_elements (out, elements, of_element[i].name, of_element[i].type, of_element[i].help,
-                  of_element[i].key, NULL);
+    add_elements (out, groups, &of_element[i], NULL);
   for (guint i = 0; i < G_N_ELEMENTS (of_queue); i++)
-    add_elements (out, elements, of_queue[i].name, "gauge", of_queue[i].help, of_queue[i].key,
-                  "queue");
-  add_blocked (out, elements);
+    add_elements (out, groups, &of_queue[i], "queue");
+  add_blocked (out, groups);
+  if (producers != NULL)
+    add_nodes (out, stats, producers);
   return g_string_free (out, FALSE);
 }

@@ -248,6 +248,12 @@ report (const Files *files, LaunchEnd *end, gboolean started)
 }
 
 #ifdef HR_DASHBOARD
+static char *
+read_stats (gpointer data)
+{
+  return hr_pipeline_get_stats (data);
+}
+
 static void
 note (const char *kind, const char *text, gpointer data)
 {
@@ -260,10 +266,12 @@ open_dashboard (HrPipeline *pipeline, LaunchWatch *watch, Dashboard **dashboard,
   *dashboard = NULL;
   if (launch_options.dashboard == NULL)
     return TRUE;
-  *dashboard =
-      dashboard_new (pipeline, launch_options.dashboard, g_getenv ("HR_DASHBOARD_TOKEN"), error);
-  if (*dashboard == NULL)
+  *dashboard = dashboard_new (read_stats, pipeline, launch_options.dashboard,
+                              g_getenv ("HR_DASHBOARD_TOKEN"), error);
+  if (*dashboard == NULL) {
+    g_prefix_error (error, "--dashboard: ");
     return FALSE;
+  }
   launch_watch_set_note (watch, note, *dashboard);
   if (!launch_options.quiet)
     fprintf (stderr, "dashboard: %s\n", dashboard_get_uri (*dashboard));

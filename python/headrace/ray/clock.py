@@ -10,32 +10,43 @@ class Clock:
 
     def __init__(self) -> None:
         self.cold_start_s: float | None = None
-        self.prepare_s = self.train_s = 0.0
         self.n_steps = 0
-        self._asked = time.monotonic()  # what starts before the first batch is its time as well
-        self._given: float | None = None
+        self._prepare_s = self._train_s = 0.0
+        self._began, self._cpu_began = time.monotonic(), time.process_time()
+        self._ended: tuple[float, float] | None = None
+        self._waits = True  # what starts before the first batch is its time as well
+        self._since = self._began  # the trainer waits, or works
 
     def ask(self) -> None:
         """The trainer asks for a batch."""
-        if self._given is not None:
-            self._asked = time.monotonic()
-            self.train_s += self._asked - self._given
+        if not self._waits:
+            now = time.monotonic()
+            self._train_s += now - self._since
+            self._waits, self._since = True, now
 
     def give(self) -> None:
         """It gets it."""
-        self._given = time.monotonic()
-        waited = self._given - self._asked
+        now = time.monotonic()
+        waited = now - self._since
         if self.cold_start_s is None:
             self.cold_start_s = waited
         else:
-            self.prepare_s += waited
+            self._prepare_s += waited
+        self._waits, self._since = False, now
         self.n_steps += 1
 
-    @property
-    def wait_ratio(self) -> float | None:
-        """The share of its time that the trainer waited."""
-        whole = self.prepare_s + self.train_s
-        return self.prepare_s / whole if whole > 0 else None
+    def end(self) -> None:
+        """The run is over."""
+        self._ended = self._ended or (time.monotonic(), time.process_time())
+
+    def read(self) -> dict[str, float]:
+        """``prepare_s``, ``train_s``, ``wall_s``, ``cpu_s`` up to now: a wait or a step that goes on counts as far as it has
+        come."""
+        now, cpu = self._ended or (time.monotonic(), time.process_time())
+        going_on = now - self._since if self.n_steps and self._ended is None else 0.0
+        return {"prepare_s": self._prepare_s + (going_on if self._waits else 0.0),
+                "train_s": self._train_s + (0.0 if self._waits else going_on),
+                "wall_s": now - self._began, "cpu_s": cpu - self._cpu_began}
 
 
 class Link:

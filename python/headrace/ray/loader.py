@@ -40,6 +40,7 @@ class SpreadLoader(Loader):
     :param job: runs of the same text and the same ``job`` share producers.
     :param address: of the cluster, where ``ray.init()`` has not been called; ``None``: as Ray finds it.
     :param seed: and ``epochs``, ``steps``, ``variables``, ``properties``, ``framework``: as for a Loader.
+    :param dashboard: and ``record``: as for a Loader, of this rank and of all producers.
     """
 
     def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
@@ -47,7 +48,8 @@ class SpreadLoader(Loader):
                  at_once: int = 2, then: str | os.PathLike[str] | None = None, linger: float = 60, job: str = "",
                  address: str | None = None, seed: int | None = None, epochs: int | None = None, steps: int | None = None,
                  variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
-                 framework: str | None = None) -> None:
+                 framework: str | None = None, dashboard: str | bool | None = None,
+                 record: str | os.PathLike[str] | None = None) -> None:
         if depth < 2:
             raise ValueError(f"depth={depth}: expected at least 2, one for the trainer and one that is being made")
         if placement not in PLACEMENTS:
@@ -60,7 +62,7 @@ class SpreadLoader(Loader):
             "depth": depth, "placement": placement, "producers": producers, "num_cpus": num_cpus, "at_once": at_once,
             "then": then, "linger": linger, "job": job, "address": address}
         super().__init__(pipeline, rank=rank, world=world, seed=seed, epochs=epochs, steps=steps, variables=variables,
-                         properties=properties, framework=framework)
+                         properties=properties, framework=framework, dashboard=dashboard, record=record)
 
     def _make(self) -> Pipeline:
         made = cast(Pipeline, super()._make())
@@ -97,6 +99,9 @@ class SpreadLoader(Loader):
             ray.init(address=self._spread["address"])
         super()._start()
 
+    def _describe(self) -> dict[str, Any]:
+        return cast(SpreadPipeline, self._pipeline).describe()
+
     @staticmethod
     def _find(made: Pipeline, name: str) -> dict[str, Any]:
         """What the elements that have such a property say."""
@@ -122,5 +127,5 @@ class SpreadLoader(Loader):
     def __setstate__(self, state: dict[str, Any]) -> None:
         options = {name: state["options"][name] for name in ("rank", "world", "seed", "epochs", "steps")}
         SpreadLoader.__init__(self, state["text"], variables=state["variables"], properties=state["properties"],
-                              framework=state["framework"], **options, **state["spread"])
+                              framework=state["framework"], **options, **state["watched"], **state["spread"])
         self._state, self._force = state["state"], state["force"]

@@ -1,19 +1,27 @@
 """What SpreadLoader puts in the place of a Pipeline."""
 from __future__ import annotations
 
+import collections
 import json
+import resource
+import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
-from .._core import Pipeline
+from .._core import Error, Pipeline
 from .clock import Clock
 from .producer import join_document
 from .puller import Puller
+from .recent import Recent
 from .spec import Spec
 from .team import Team
 from .then import Then
 from .unit import Made, Unit
 from .verdict import judge
+
+# a rank asks producers for their numbers so often in a second, all of them together: of many not each time
+_ASKS = 20
 
 
 class SpreadPipeline:
@@ -38,7 +46,14 @@ class SpreadPipeline:
         self._notes: list[dict[str, Any]] = []
         self._puller: Puller | None = None
         self._team: Team | None = None
-        self._stopped = False
+        self._stopped = self._failed = self._ended = False
+        self._n_samples = 0
+        self._skipped: collections.Counter[str] = collections.Counter()
+        self._lock = threading.Lock()  # of what stats() needs from one call to the next
+        self._gathered: list[dict[str, Any]] = []  # of producers
+        self._gathered_at = 0.0
+        self._ips: dict[int, str] = {}  # of producers, where they were last
+        self._recent = Recent()
         self._last_stats: str | None = None  # of a run that has ended: its producers may be gone
 
     def __str__(self) -> str:
@@ -47,6 +62,14 @@ class SpreadPipeline:
     @property
     def elements(self) -> list[str]:
         return self._made.elements
+
+    def to_shown_string(self) -> str:
+        return self._made.to_shown_string()
+
+    def describe(self) -> dict[str, Any]:
+        """What the run is, for its record: ranks of one run have the same name."""
+        return {"pipeline": self.to_shown_string(), "then": self._then.to_shown_string() if self._then is not None else None,
+                "run": self._spec.name, "rank": self._rank, "world": self._spec.world}
 
     # ---- the run ----
 
@@ -63,6 +86,7 @@ class SpreadPipeline:
         try:
             per_epoch = self._team.plan(self._checkpoint)
         except BaseException:  # KeyboardInterrupt, too
+            self._failed = True
             self._team.leave()
             raise
         _, _, before = self._at
@@ -84,16 +108,30 @@ class SpreadPipeline:
             return None
         assert self._puller is not None, "a loader starts before it pulls"
         self._clock.ask()
-        if (arrived := self._puller.take()) is None:
-            return None
-        unit, told = arrived
-        if self._then is not None:
-            told["fields"] = self._then.pull()
+        try:
+            if (arrived := self._puller.take()) is None:
+                self._ended = True
+                self._clock.end()
+                return None
+            unit, told = arrived
+            if self._then is not None:
+                told["fields"] = self._then.pull()
+        except Error:
+            self._failed = True
+            self._clock.end()
+            raise
         self._clock.give()
         made = Made(unit, told, self._next)
         self._next += 1
-        self._notes += [{"type": "skipped", **sample} for sample in made.samples if sample["error"] is not None]
+        self._count(made)
         return made
+
+    def _count(self, made: Made) -> None:
+        self._n_samples += sum(not sample["skipped"] for sample in made.samples)
+        for sample in made.samples:
+            if sample["error"] is not None:
+                self._skipped[sample["kind"]] += 1
+                self._notes.append({"type": "skipped", **sample, "error": f"on node {made.node}: {sample['error']}"})
 
     def pop_message(self) -> dict[str, Any] | None:
         return self._notes.pop(0) if self._notes else None
@@ -107,6 +145,8 @@ class SpreadPipeline:
         if self._then is not None:
             self._then.close()
         if self._team is not None:
+            self._clock.end()
+            self._gathered_at = 0.0
             self._last_stats = self.stats()
             self._team.leave()
 
@@ -120,18 +160,48 @@ class SpreadPipeline:
     def n_steps(self) -> int | None:
         return self._n_steps
 
+    @property
+    def _status(self) -> str:
+        if self._failed:
+            return "failed"
+        if self._ended:
+            return "ended-with-skipped" if self._skipped else "ended"
+        if self._stopped:
+            return "stopped"
+        return "running" if self._team is not None else "not-started"
+
     def stats(self) -> str:
-        """As docs/ray.md has them: this rank's, and what the producers tell of themselves."""
-        if self._last_stats is not None:
-            return self._last_stats
-        clock, puller, team = self._clock, self._puller, self._team
+        """As docs/ray.md has them: this rank's, in the words of docs/stats.md, and what the producers tell of themselves."""
+        with self._lock:
+            return self._last_stats or self._make_stats()
+
+    def _make_stats(self) -> str:
+        puller, team, status = self._puller, self._team, self._status
+        then = self._then.stats() if self._then is not None else {}
+        times = self._clock.read() if team is not None else {"prepare_s": 0.0, "train_s": 0.0, "wall_s": 0.0, "cpu_s": 0.0}
+        # what the device waits for copies lies in the trainer's own time
+        stood = min(then.get("transfer_wait_s", 0.0), times["train_s"])
+        whole = times["prepare_s"] + times["train_s"]
         stats: dict[str, Any] = {
-            "rank": self._rank, "world": self._spec.world, "placement": self._spec.placement, "node": None,
-            "steps": clock.n_steps, "n_steps": self._n_steps, "wait_ratio": clock.wait_ratio,
-            "prepare_s": clock.prepare_s, "train_s": clock.train_s, "cold_start_s": clock.cold_start_s,
-            "units": {}, "peak_units": 0, "links": {}, "producers": []}
-        if puller is not None and team is not None:
-            stats.update(node=team.ip, units=dict(puller.counts), peak_units=puller.peak,
-                         links={ip: vars(link) for ip, link in sorted(puller.links.items())},
-                         producers=team.gather_stats())
-        return json.dumps({**stats, "verdict": judge(stats)})
+            "status": status, "exit": 1 if self._failed else 3 if self._skipped else 0,
+            "rank": self._rank, "world": self._spec.world, "placement": self._spec.placement,
+            "node": team.ip if team is not None else None,
+            "steps": self._clock.n_steps, "n_steps": self._n_steps, "samples": self._n_samples, "images": None,
+            "skipped": dict(self._skipped), "dropped": {}, "wait_ratio": (times["prepare_s"] + stood) / whole if whole > 0 else None,
+            **times, "transfer_s": then.get("transfer_s", 0.0), "transfer_wait_s": stood, "cold_start_s": self._clock.cold_start_s,
+            "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            "units": dict(puller.counts) if puller is not None else {}, "peak_units": puller.peak if puller is not None else 0,
+            "links": {ip: dict(vars(link)) for ip, link in sorted(puller.links.items())} if puller is not None else {},
+            "producers": self._gather(team) if team is not None else [], "elements": then.get("elements", [])}
+        return json.dumps({**stats, **judge(stats), "recent": self._recent.add(stats) if status == "running" else None})
+
+    def _gather(self, team: Team) -> list[dict[str, Any]]:
+        """What producers tell, and of those that do not answer where they were."""
+        if time.monotonic() - self._gathered_at > len(self._gathered) / _ASKS:
+            self._gathered = team.gather_stats()
+            self._gathered_at = time.monotonic()
+            for producer in self._gathered:
+                if producer.get("ip") is not None:
+                    self._ips[producer["index"]] = producer["ip"]
+                producer.setdefault("ip", self._ips.get(producer["index"]))
+        return self._gathered

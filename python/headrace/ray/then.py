@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,14 @@ class Then:
         batch = self._pipeline.pull()
         assert batch is not None, "it does not end before it is closed"
         return batch
+
+    def stats(self) -> dict[str, Any]:
+        """Its own (docs/stats.md)."""
+        stats: dict[str, Any] = json.loads(self._pipeline.stats())
+        return stats
+
+    def to_shown_string(self) -> str:
+        return self._pipeline.to_shown_string()
 
     def close(self) -> None:
         self._pipeline.stop()
