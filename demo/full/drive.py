@@ -22,7 +22,7 @@ from headrace.ray import SpreadLoader
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 READY_SECONDS = 120
-DEPTH = 4  # units of a rank that are under way, with the one that it trains on
+DEPTH = 7  # copies of a rank's units: four of other nodes, with the one that it trains on, three of which are on its own as well
 
 
 @ray.remote(num_cpus=1)
@@ -96,8 +96,8 @@ def count_made(loader):
 
 def hand_on(job, ranks):
     """This process takes a step's batches, and gives each rank its own; where units were made."""
-    # one that is being made, and the one that was handed on last, which is one of those ahead
-    loaders = [make_loader(job, rank, 2) for rank in range(len(ranks))]
+    # one that comes, and the one that was handed on last, which is one of those ahead
+    loaders = [make_loader(job, rank, 4) for rank in range(len(ranks))]
     under_way = collections.deque()
     for _ in range(job["warm"] + job["steps"]):
         batches = [next(loader) for loader in loaders]

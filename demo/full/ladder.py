@@ -34,7 +34,7 @@ RUNGS = (("1 serial", "here", "pack", {"head": "serial=true"}, 0),
          ("5 spread", "lazy", "spread", {"fetches": 64, "workers": 2}, 2))
 ARMS = (("neither", "eager", "pack"), ("lazy", "lazy", "pack"), ("spread", "eager", "spread"), ("lazy and spread", "lazy", "spread"),
         ("beside the rank", "lazy", "aligned"))
-AHEAD = 3  # steps handed on in the eager arms: drive.py's depth but the one that is being made
+AHEAD = 3  # steps handed on in the eager arms: with the one that comes as many as drive.py's depth is of other nodes
 # name, nodes, ranks, nodes with ranks, producers
 SCALES = (("small", 1, 1, 1, 1), ("large", 4, 4, 4, 8), ("all ranks on one node", 4, 4, 1, 8))
 

@@ -177,13 +177,16 @@ class Cluster:
         here = pathlib.Path(__file__).resolve().parent
         proxy = f'echo "$AWS_ACCESS_KEY_ID $AWS_SECRET_ACCESS_KEY $AWS_REGION"; exec "$0" --to "${{AWS_ENDPOINT_URL#http://}}" ' \
                 f"--listen {STORE_ADDRESS}:{STORE_PORT} --delay {delay_ms}"
-        self.server = subprocess.Popen(
-            ["ip", "netns", "exec", self.network.store, here.parent / "s3/server", "--root", root, "bash", "-c", proxy,
-             pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, text=True, preexec_fn=die_with_parent,
-            # HR_VENV is Ray's here, and the server's programs are in the tests' own
-            env={name: value for name, value in os.environ.items() if name != "HR_VENV"})
-        key, secret, region = self.server.stdout.readline().split()
-        self.server.stdout.readline()  # it listens
+        with open(self.folder / "server.log", "wb") as log:
+            self.server = subprocess.Popen(
+                ["ip", "netns", "exec", self.network.store, here.parent / "s3/server", "--root", root, "bash", "-c", proxy,
+                 pathlib.Path(build) / "tests/s3/delay"], stdout=subprocess.PIPE, stderr=log, text=True, preexec_fn=die_with_parent,
+                # HR_VENV is Ray's here, and the server's programs are in the tests' own
+                env={name: value for name, value in os.environ.items() if name != "HR_VENV"})
+        words = self.server.stdout.readline().split()
+        if not self.server.stdout.readline().startswith("listening"):  # one of the two has ended, and so has its output
+            raise RuntimeError("the store does not start:\n" + (self.folder / "server.log").read_text(errors="replace"))
+        key, secret, region = words
         return {"AWS_ENDPOINT_URL": f"http://{STORE_ADDRESS}:{STORE_PORT}", "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret,
                 "AWS_REGION": region, "AWS_EC2_METADATA_DISABLED": "true"}
 

@@ -6,10 +6,12 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
 import unittest
 
 import cluster
 import dataset
+import driver
 import headrace
 import ray
 import tap
@@ -23,6 +25,7 @@ from trainer import expected, strip
 WORLD = 2
 N = 120
 SIZE = 2
+OVERHEAD = 20_000  # names, samples and places of a unit
 HERE = pathlib.Path(__file__).parent
 
 
@@ -100,6 +103,37 @@ class Failures(unittest.TestCase):
         finally:
             os.kill(victim["pid"], signal.SIGKILL)
         self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
+
+    def test_store(self):
+        """a producer hangs for a while and goes on: the stores of all nodes never hold more copies than depth, and one more"""
+        depth, done, watch = 6, threading.Event(), driver.Watch()
+
+        def look():
+            while not done.wait(0.01):
+                watch.look()
+
+        thread = threading.Thread(target=look)
+        thread.start()
+        try:
+            ranks, running = self.start_ranks(depth=depth, step_time=0.1)
+            for number in range(2):
+                self.wait_for_steps(ranks, 6 + 8 * number)
+                victim = ray.get(self.producers()[number].where.remote())
+                os.kill(victim["pid"], signal.SIGSTOP)
+                try:
+                    self.wait_for_steps(ranks, 12 + 8 * number)
+                finally:
+                    os.kill(victim["pid"], signal.SIGCONT)
+            logs, stats = self.check(ranks, running)
+        finally:
+            done.set()
+            thread.join()
+        self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
+        batch = max(step["nbytes"] for log in logs for step in log)
+        print(f"# {watch.looks} looks: {watch.bytes} bytes in all stores, {watch.bytes / batch / WORLD:.1f} batches of {batch} a rank;"
+              f" counted {[rank['peak_units'] for rank in stats]}", flush=True)
+        self.assertGreater(watch.bytes, 2 * WORLD * batch, "there is nothing to be seen")
+        self.assertLessEqual(watch.bytes, (depth + 1) * WORLD * (batch + OVERHEAD))
 
     def test_node_killed(self):
         """a node is gone, with its object store and all its producers"""

@@ -15,7 +15,7 @@ class Nodes(NetCase):
 
     def lose(self, how):
         # so far ahead that each node has several units of a rank
-        running = self.start_ranks("all", [0, 1], depth=8)
+        running = self.start_ranks("all", [0, 1], depth=16)
         self.wait_for_steps("all", WORLD, 8)
         made = self.made_by(self.logs("all", WORLD))
         victim = max((2, 3), key=lambda node: made.get(node, 0))

@@ -13,6 +13,7 @@ from headrace.ray import SpreadDataError, SpreadLoader, errors
 from headrace.ray.lateness import Lateness
 from headrace.ray.producer import join_document, split_document
 from headrace.ray.suspects import Suspects
+from headrace.ray.tries import Tries
 from headrace.ray.unit import Unit
 from headrace.ray.verdict import judge
 
@@ -25,7 +26,7 @@ def stats(**changed):
     elements = [{"name": name, "inputs": inputs, "workers": workers, "working_s": working} for name, inputs, workers, working
                 in (("filesrc0", [], 1, 2.0), ("imagefetch0", ["filesrc0"], 1, 9.0), ("resize0", ["imagefetch0"], 4, 12.0))]
     pipeline = {"elements": elements, "bottleneck": {"element": "imagefetch0", "kind": "network-latency"}, "advice": {"text": "set concurrency=64"}}
-    return {"wait_ratio": 0.5, "steps": 20, "prepare_s": 10.0, "cold_start_s": 0.0, "node": "a", "placement": "spread",
+    return {"wait_ratio": 0.5, "steps": 20, "prepare_s": 10.0, "train_s": 5.0, "cold_start_s": 0.0, "node": "a", "placement": "spread",
             "links": {"a": dict(link, pulled_s=0.0), "b": dict(link), "c": dict(link)},
             "producers": [{"ip": "a", "units": 10, "made_s": 1.0, "pipeline": None},
                           {"ip": "b", "units": 10, "made_s": 9.0, "pipeline": pipeline}], **changed}
@@ -33,9 +34,17 @@ def stats(**changed):
 
 class Parts(unittest.TestCase):
     def test_lateness(self):
-        """nobody is late before 1 s, nor before 3 times what 99 of 100 took; the first ones have time to start"""
+        """nobody is late before 1 s, nor before 3 times what 99 of 100 took, nor while nothing is known"""
         late = Lateness()
         self.assertGreater(late.limit, 30)
+        late.add(0.5)
+        self.assertEqual(late.limit, 1.5)
+        # one that was held up is not what is known of all others
+        late.add(9.0)
+        self.assertEqual(late.limit, 1.5)
+        late.add(0.6)
+        self.assertAlmostEqual(late.limit, 1.8)
+        late = Lateness()
         for _ in range(100):
             late.add(0.1)
         self.assertEqual(late.limit, 1.0)
@@ -45,6 +54,20 @@ class Parts(unittest.TestCase):
         for _ in range(256):
             late.add(0.5)
         self.assertEqual(late.limit, 1.5)
+
+    def test_tries(self):
+        """a unit that is lost waits twice as long each time, up to 2 s, and not for ever; a late one gets twice as long"""
+        tries = Tries()
+        self.assertEqual([tries.lose() for _ in range(7)], [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0])
+        self.assertFalse(tries.is_hopeless)
+        rests = [tries.lose() for _ in range(93)]
+        self.assertEqual((set(rests), tries.is_hopeless), ({2.0}, False))
+        tries.lose()
+        self.assertTrue(tries.is_hopeless)
+        limits = []
+        for tries.n_late in range(4):
+            limits.append((tries.patience(1.5, suspected=False), tries.patience(1.5, suspected=True)))
+        self.assertEqual(limits, [(1.5, 0.0), (3.0, 3.0), (6.0, 6.0), (12.0, 12.0)])
 
     def test_suspects(self):
         """a node is suspected for some time, longer each time; the last one never"""
@@ -134,7 +157,7 @@ class Parts(unittest.TestCase):
 
     def test_refused(self):
         """what a spread loader cannot do is said before anything runs"""
-        for options, words in (({"depth": 1}, "depth=1: expected at least 2"), ({"placement": "near"}, "aligned, spread, pack"),
+        for options, words in (({"depth": 3}, "depth=3: expected at least 4"), ({"placement": "near"}, "aligned, spread, pack"),
                                ({"producers": -1}, "producers=-1"), ({"at_once": 0}, "at_once=0"),
                                ({"rank": 0}, "rank and world belong together")):
             with self.assertRaisesRegex(ValueError, words):
@@ -161,7 +184,7 @@ class Parts(unittest.TestCase):
 
     def test_pickle(self):
         """a loader that was not started can be given to another process"""
-        loader = SpreadLoader(TEXT, rank=1, world=2, depth=3, placement="spread", then="patchify ! appsink")
+        loader = SpreadLoader(TEXT, rank=1, world=2, depth=5, placement="spread", then="patchify ! appsink")
         state = {"headrace": headrace.__version__, "checkpoint": None}
         again = pickle.loads(pickle.dumps(loader))
         self.assertEqual(again._spread, loader._spread)

@@ -93,7 +93,7 @@ class Spread(unittest.TestCase):
 
     def test_store(self):
         """the object store never holds more than depth units of each rank, and one more"""
-        depth, peak, done = 3, 0, threading.Event()
+        depth, peak, done = 4, 0, threading.Event()
 
         def watch():
             nonlocal peak

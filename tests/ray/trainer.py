@@ -61,8 +61,7 @@ class Trainer:
         for step in self.loader if n_steps is None else (next(self.loader) for _ in range(n_steps)):
             self.gaps.append(time.monotonic() - begin)
             self.log.append({**describe(step), "node": step.batch.node, "nbytes": step.batch.nbytes})
-            del step
-            time.sleep(self.step_time)
+            time.sleep(self.step_time)  # and has it meanwhile, as trainers do
             begin = time.monotonic()
         return self.log
 
@@ -100,7 +99,6 @@ def main():
         begin = time.monotonic()
         while (step := next(loader, None)) is not None:
             told = {**describe(step), "node": step.batch.node, "waited": time.monotonic() - begin}
-            del step
             time.sleep(float(step_time))
             begin = time.monotonic()
             file.write(json.dumps({**told, "state": loader.state_dict()}) + "\n")

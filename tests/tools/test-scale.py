@@ -124,6 +124,14 @@ class Ablation(unittest.TestCase):
         self.assertGreaterEqual(times["lazy and spread"], 1.4)
         self.assertGreaterEqual(times["beside the rank"], times["lazy and spread"])
 
+    def test_coming(self):
+        """what comes one at a time comes late where its sender's link is shared; a driver takes all anyway"""
+        def rate(coming, retrieval):
+            return run(NAMESPACES | {"nodes": 4}, producers=8, placement="spread", retrieval=retrieval, depth=4, coming=coming,
+                       **UNIT)["images_per_s"]
+        self.assertLess(rate(1, "lazy"), 0.97 * rate(2, "lazy"))
+        self.assertEqual(rate(1, "eager"), rate(2, "eager"))
+
     def test_all_ranks_on_one_node(self):
         """where it does not hold: the card of that node is what there is"""
         self.assertLessEqual(max(self.times(nodes=1, ranks_per_node=4, data_nodes=3).values()), 1.15)

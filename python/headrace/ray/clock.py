@@ -50,8 +50,8 @@ class Clock:
 
 
 class Link:
-    """What has come from one node: ``made_s`` is its producers' time, ``pulled_s`` how long units came over, from when
-    they were made and asked for."""
+    """What has come from one node: ``made_s`` is its producers' time, ``pulled_s`` how long units came over; two
+    at once share that time, so that bytes by time is what the link carries."""
 
     def __init__(self) -> None:
         self.units = self.bytes = 0

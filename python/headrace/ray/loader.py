@@ -26,8 +26,9 @@ class SpreadLoader(Loader):
         each plan cache.
     :param rank: which of
     :param world: so many ranks this is, as for a Loader.
-    :param depth: at most so many units, each one rank's slice of a step, of this rank are in the object store at once:
-        those that are being made, those that wait, and the one that the trainer has.
+    :param depth: at most so many copies of this rank's units, each its slice of a step, are in the object stores of all
+        nodes at once: of those that are being made, those that wait, and the one that the trainer has. What comes from
+        another node is there as well as here.
     :param placement: where producers are: ``"aligned"`` on the node of the rank that they work for, as long as it has
         processors; ``"spread"`` over all nodes; ``"pack"`` together on the node of the rank that came first.
     :param producers: how many, of all ranks together; ``None``: one a rank.
@@ -44,14 +45,15 @@ class SpreadLoader(Loader):
     """
 
     def __init__(self, pipeline: str | os.PathLike[str], *, rank: int | None = None, world: int | None = None,
-                 depth: int = 4, placement: str = "aligned", producers: int | None = None, num_cpus: float = 1,
+                 depth: int = 8, placement: str = "aligned", producers: int | None = None, num_cpus: float = 1,
                  at_once: int = 2, then: str | os.PathLike[str] | None = None, linger: float = 60, job: str = "",
                  address: str | None = None, seed: int | None = None, epochs: int | None = None, steps: int | None = None,
                  variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
                  framework: str | None = None, dashboard: str | bool | None = None,
                  record: str | os.PathLike[str] | None = None) -> None:
-        if depth < 2:
-            raise ValueError(f"depth={depth}: expected at least 2, one for the trainer and one that is being made")
+        if depth < 4:
+            raise ValueError(f"depth={depth}: expected at least 4: what the trainer has and what comes next are each on its"
+                             " node and on the one that has made it")
         if placement not in PLACEMENTS:
             raise ValueError(f"placement={placement!r}: expected one of {', '.join(PLACEMENTS)}")
         for name, value, least in (("producers", producers or 1, 1), ("at_once", at_once, 1), ("num_cpus", num_cpus, 0),

@@ -1,4 +1,4 @@
-"""The thread of a rank that asks for units and gets them, one ahead of the trainer."""
+"""The thread of a rank that asks for units and lets them come, ahead of the trainer."""
 from __future__ import annotations
 
 import collections
@@ -12,78 +12,47 @@ import ray
 
 from . import errors
 from .clock import Links
-from .lateness import Lateness
+from .lateness import UNKNOWN, Lateness
+from .room import NEXT, Attempt, Pending, Room
 from .team import Team
 from .then import Then
 from .unit import Unit
 
 _log = logging.getLogger("headrace")
 
-# how long it waits at once
+# how long it waits at once; and where it has something else to see meanwhile
 _SLICE = 0.1
+_BRIEF = 0.02
 # a unit that is waited for so long is told, each time
 _TELL = 60.0
-# a unit that is lost so often will be lost again
-_MOST_LOST = 100
-_LONGEST_REST = 2.0
 # what fails on one node may go well on another
 _TRIED_ELSEWHERE = "SpreadResourceError"
 
 
-class _Attempt:
-    """A unit that has been asked for, of one producer. Who holds it holds the reference, and so the memory."""
-
-    def __init__(self, index: int, reference: Any) -> None:
-        self.index = index
-        self.reference = reference
-        self.since = time.monotonic()
-
-
-class _Pending:
-    """A unit that has not come yet."""
-
-    def __init__(self, unit: Unit) -> None:
-        self.unit = unit
-        self.attempts: list[_Attempt] = []
-        self.made_at: float | None = None  # when that was seen
-        self.n_lost = self.n_late = 0
-        self.first_at: float | None = None  # since when it is the one that is waited for
-        self.error: errors.SpreadError | None = None  # of an attempt; there may be others
-
-    @property
-    def age(self) -> float:
-        """Since when the one thing is waited for that comes next: its being made, or its way to this node."""
-        begins = [self.attempts[-1].since]
-        if self.made_at is not None:
-            begins += [self.made_at, self.first_at or self.made_at]
-        return time.monotonic() - max(begins)
-
-
 class Puller:
-    """At most ``depth`` units of a rank are in the object store: asked for, waiting for the trainer, or held by it; and
-    one more while the one that the trainer waits for is late and another producer has been asked for it as well."""
+    """Asks for as many units as there is :class:`Room` for, and lets the next two come to the rank's node. A unit is
+    pulled from one producer at a time, so that it is never there more than twice."""
 
     def __init__(self, team: Team, units: Iterator[Unit], depth: int, then: Then | None) -> None:
         self._team = team
         self._units = units
-        self._depth = depth
+        self._next: Pending | None = None  # has no room yet
+        self._room = Room(depth)
         self._then = then
-        self._queue: collections.deque[_Pending] = collections.deque()
         self._changed = threading.Condition()
         self._arrived: tuple[Unit, dict[str, Any]] | None = None  # and not taken yet
         self._failed: BaseException | None = None
         self._at_end = False  # of the units: all have been asked for
         self._ended = self._closing = False
-        self._n_held = 0  # by the trainer
         self._fixed: dict[str, Any] | None = None
         self._run: str | None = None
         self._late = Lateness()  # of making
         self._far = Lateness()  # of the way from other nodes
         self._warm: dict[int, float] = {}  # producers that have started, and since when that is known
         self._told = 0.0
+        self._shared_at = time.monotonic()
         self.counts: collections.Counter[str] = collections.Counter()
         self.links = Links()
-        self.peak = 0  # most units of this rank that there were at once
         self._thread = threading.Thread(target=self._work, name="headrace-spread", daemon=True)
         self._thread.start()
 
@@ -98,7 +67,8 @@ class Puller:
             while self._arrived is None and self._failed is None and not self._ended and not self._closing:
                 self._changed.wait(_SLICE)  # for signals, too
             if self._arrived is not None:
-                arrived, self._arrived, self._n_held = self._arrived, None, 1
+                arrived, self._arrived = self._arrived, None
+                self._room.hand_over()
                 self._changed.notify_all()
                 return arrived
             if self._failed is not None:
@@ -111,6 +81,11 @@ class Puller:
         assert self._fixed is not None, "it has come with the first unit"
         return self._fixed
 
+    @property
+    def peak(self) -> int:
+        """Most copies of units of this rank that there were at once, in all stores."""
+        return self._room.peak
+
     def close(self) -> None:
         with self._changed:
             self._closing = True
@@ -120,87 +95,148 @@ class Puller:
     # ---- the thread ----
 
     def _work(self) -> None:
+        queue = self._room.queue
         try:
             while not self._closing:
                 self._team.refresh()
-                self._issue()
                 self._look()
-                if self._arrived is not None or not self._queue:
-                    if self._arrived is None and self._at_end:
-                        break
-                    self._rest()
-                else:
-                    self._wait_for_head()
+                self._fill()
+                self._let_come()
+                if self._arrived is None and not queue and self._at_end:
+                    break
+                if self._arrived is None and queue and queue[0].let is not None and queue[0].let.come_at is not None:
+                    self._receive(queue[0], queue[0].let)
+                    continue
+                self._wait()
+                if self._arrived is None and queue:
+                    self._hurry(queue[0])
         except BaseException as error:  # it is the trainer's to handle
             self._failed = error
         with self._changed:
             self._ended = True
-            self._queue.clear()
+            queue.clear()
+            self._room.given_up.clear()
             self._changed.notify_all()
 
-    def _rest(self, seconds: float = _SLICE) -> None:
+    def _rest(self, seconds: float) -> None:
         with self._changed:
             if not self._closing:
                 self._changed.wait(seconds)
 
-    def _issue(self) -> None:
-        while not self._at_end and len(self._queue) + (self._arrived is not None) + self._n_held < self._depth:
-            if not self._team.entries:
-                return
-            unit = next(self._units, None)
-            if unit is None:
-                self._at_end = True
-                return
-            pending = _Pending(unit)
-            self._ask(pending)
-            self._queue.append(pending)
-            self._count()
+    # ---- asking ----
 
-    def _ask(self, pending: _Pending) -> None:
-        entry = self._team.pick(pending.unit, frozenset(attempt.index for attempt in pending.attempts))
-        assert entry is not None, "nothing is asked for before somebody is there"
+    def _fill(self) -> None:
+        """Asks for what there is room for: first for what was lost or given up, then for more."""
+        for pending in self._room.queue:
+            if not pending.attempts:
+                if not self._ask(pending):
+                    return
+                self.counts["reissued"] += 1
+        while not self._at_end:
+            if self._next is None:
+                unit = next(self._units, None)
+                if unit is None:
+                    self._at_end = True
+                    return
+                self._next = Pending(unit)
+            if not self._ask(self._next):
+                return
+            self._room.queue.append(self._next)
+            self._next = None
+
+    def _ask(self, pending: Pending) -> bool:
+        """Asks for it, of one more producer, if there is room."""
+        beside = frozenset(attempt.index for attempt in pending.attempts)
+        behind = frozenset(attempt.index for attempt, _ in self._room.given_up)
+        entry = self._team.pick(pending.unit, beside, behind)
+        if entry is None:
+            return False
+        local = self._team.is_here(entry.index)
+        if not self._room.may_ask(pending, local):
+            return False
         reference = entry.actor.produce.remote(pending.unit.epoch, pending.unit.slice, self._fixed is None)
-        pending.attempts.append(_Attempt(entry.index, reference))
+        pending.attempts.append(Attempt(entry.index, reference, local, time.monotonic(), is_hedge=bool(beside)))
         self.counts["asked"] += 1
+        self._room.note()
+        return True
 
-    def _count(self) -> None:
-        n = sum(len(pending.attempts) for pending in self._queue) + (self._arrived is not None) + self._n_held
-        self.peak = max(self.peak, n)
+    # ---- looking and waiting ----
 
     def _look(self) -> None:
-        """How long those took that have been made, whether or not they are on this node."""
-        waiting = {pending.attempts[0].reference: pending for pending in self._queue
-                   if pending.made_at is None and pending.attempts}
+        """What has been made, whether or not it is on this node; and what has not been although it is not waited for."""
+        given_up = [attempt for attempt, _ in self._room.given_up]
+        waiting = {attempt.reference: attempt for attempt in
+                   [*given_up, *(attempt for pending in self._room.queue for attempt in pending.attempts)]
+                   if attempt.made_at is None}
         if waiting:
             done, _ = ray.wait(list(waiting), num_returns=len(waiting), timeout=0, fetch_local=False)
             for reference in done:
-                self._see(waiting[reference], waiting[reference].attempts[0])
+                self._see(waiting[reference], counts=waiting[reference] not in given_up)
+        self._room.clear(time.monotonic())
 
-    def _see(self, pending: _Pending, attempt: _Attempt) -> None:
-        pending.made_at = time.monotonic()
+    def _see(self, attempt: Attempt, counts: bool = True) -> None:
+        """It has been made, or has failed."""
+        attempt.made_at = time.monotonic()
         # what was asked of a producer that was just being started says nothing of the others
-        if attempt.since >= self._warm.setdefault(attempt.index, pending.made_at):
-            self._late.add(pending.made_at - attempt.since)
+        if attempt.since >= self._warm.setdefault(attempt.index, attempt.made_at) and counts:
+            self._late.add(attempt.made_at - attempt.since)
 
-    def _wait_for_head(self) -> None:
-        """For its being made, then for its coming to this node. It is one after the other, as only so it can be told
+    def _window(self) -> list[Pending]:
+        """Those that may come to this node now."""
+        n = NEXT - (self._arrived is not None)
+        return [pending for pending, _ in zip(self._room.queue, range(n))]
+
+    def _let_come(self) -> None:
+        self._share()
+        for pending in self._window():
+            let, made = pending.let, pending.made
+            if made is None or not (let is None or (let.is_late and let.come_at is None)):
+                continue
+            now = time.monotonic()
+            if let is not None:  # it takes over: what is on its way is given up, and with it its place
+                pending.passed.append((let.index, now - (let.let_at or now)))
+                pending.attempts.remove(let)
+            if self._room.may_come(pending, made):
+                made.let_at = now
+                self._room.note()
+
+    def _coming(self) -> list[Attempt]:
+        return [attempt for pending in self._room.queue for attempt in pending.attempts if attempt.is_coming]
+
+    def _share(self) -> None:
+        """The time since the last call is that of what was on its way in it: two at once have half of it each, so that
+        bytes by time is what a link carries."""
+        now, coming = time.monotonic(), self._coming()
+        for attempt in coming:
+            attempt.way_s += (now - self._shared_at) / len(coming)
+        self._shared_at = now
+
+    def _wait(self) -> None:
+        """Until something has been made or has come, for a moment. It is one after the other, as only so it can be told
         which of them takes the time."""
-        head = self._queue[0]
-        head.first_at = head.first_at or time.monotonic()
-        if not head.attempts:
-            self._ask(head)
-        references = [attempt.reference for attempt in head.attempts]
-        if head.made_at is None:
-            made, _ = ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=False)
-            if not made:
-                self._hurry(head)
-                return
-            self._see(head, next(attempt for attempt in head.attempts if attempt.reference == made[0]))
-        done, _ = ray.wait(references, num_returns=1, timeout=_SLICE, fetch_local=True)
-        if not done:
-            self._hurry(head)
-            return
-        attempt = next(attempt for attempt in head.attempts if attempt.reference == done[0])
+        coming = self._coming()
+        unmade = [attempt for pending in self._window() for attempt in pending.attempts if attempt.made_at is None]
+        if coming:
+            done, _ = ray.wait([attempt.reference for attempt in coming], num_returns=1, fetch_local=True,
+                               timeout=_BRIEF if unmade or self._arrived is not None else _SLICE)
+            self._share()
+            for attempt in coming:
+                if attempt.reference in done:
+                    self._come(attempt)
+        elif unmade and self._arrived is None:
+            ray.wait([attempt.reference for attempt in unmade], num_returns=1, timeout=_SLICE, fetch_local=False)
+            self._look()
+        else:
+            self._rest(_BRIEF if unmade else _SLICE)
+
+    def _come(self, attempt: Attempt) -> None:
+        attempt.come_at = time.monotonic()
+        if not attempt.local:
+            self._far.add(attempt.come_at - (attempt.let_at or attempt.come_at))
+
+    # ---- what has come ----
+
+    def _receive(self, head: Pending, attempt: Attempt) -> None:
         try:
             value = ray.get(attempt.reference)
         except ray.exceptions.RayTaskError as error:
@@ -214,7 +250,7 @@ class Puller:
         else:
             self._deliver(head, attempt, value)
 
-    def _deliver(self, head: _Pending, attempt: _Attempt, value: dict[str, Any]) -> None:
+    def _deliver(self, head: Pending, attempt: Attempt, value: dict[str, Any]) -> None:
         if self._run is None:
             self._run, self._fixed = value["run"], value["fixed"]
         elif value["run"] != self._run:
@@ -222,87 +258,105 @@ class Puller:
                                "text": "this producer reads other data, or runs another version, than the first one that"
                                        " answered: all nodes must see the same objects"}, value["ip"], head.unit)
         self.counts["units"] += 1
-        assert head.made_at is not None and head.first_at is not None, "it has been waited for"
-        took = time.monotonic() - max(head.made_at, head.first_at, attempt.since)
-        self.links.add(value["ip"], value["nbytes"], value["made_s"], took)
-        if attempt is not head.attempts[0]:
+        self.links.add(value["ip"], value["nbytes"], value["made_s"], attempt.way_s)
+        if attempt.is_hedge:
             self.counts["hedge_won"] += 1
-            self._suspect(head.attempts[0].index, head)
-        elif value["ip"] != self._team.ip:
-            self._far.add(took)
+        assert attempt.come_at is not None and attempt.let_at is not None, "it has been waited for"
+        for index, had in head.passed:
+            if attempt.come_at - attempt.let_at < had:  # it is not this node's own link that is slow
+                self._suspect(index, head)
+        for other in head.attempts:
+            if other is not attempt:
+                self._room.give_up(other, time.monotonic())
         if self._then is not None:
             self._then.push(value.pop("fields"))
-        self._queue.popleft()
         with self._changed:
+            self._room.arrive(1 if self._team.is_here(attempt.index) else 2)
             self._arrived = head.unit, value
             self._changed.notify_all()
 
     # ---- what goes wrong ----
 
-    def _hurry(self, head: _Pending) -> None:
-        """The head may be late: another one is asked. Each time it gets twice as long, so that it comes also where
-        everything has become slow."""
-        waited = time.monotonic() - (head.first_at or 0.0)
+    def _hurry(self, head: Pending) -> None:
+        """The head may be late: another one is asked."""
+        now = time.monotonic()
+        head.first_at = head.first_at or now
+        waited = now - head.first_at
         if waited > max(self._told, _TELL):
             self._told = waited + _TELL
             _log.warning("%s has been waited for for %.0f s", head.unit, waited)
-        limit = self._late.limit if head.made_at is None else self._far.limit
-        if head.n_late == 0 and self._team.is_suspected(head.attempts[-1].index):
-            limit = 0.0
-        if head.age < limit * 2 ** head.n_late or len(self._team.entries) <= len(head.attempts):
+        if not head.attempts:
+            return
+        attempt = head.current
+        if attempt.come_at is not None or not self._is_late(head, attempt, now):
+            return
+        attempt.is_late = attempt.is_coming
+        if attempt.is_coming and head.made is not None:
+            head.tries.n_late += 1
+            return  # another one takes over
+        if len(self._team.entries) <= len(head.attempts) or not self._ask(head):
             return
         self.counts["hedged"] += 1
-        head.n_late += 1
-        late = head.attempts[-1].index
-        self._ask(head)
-        del head.attempts[:-2]  # never more than two
-        self._count()
+        head.tries.n_late += 1
+        if len(head.attempts) > 2:  # never more than two; what is on its way stays
+            oldest = next(other for other in head.attempts if not other.is_coming)
+            head.attempts.remove(oldest)
+            self._room.give_up(oldest, now)
         # what is on its way may be slow because of this node's own link: then another one is no sooner
-        if head.made_at is None:
-            self._suspect(late, head)
+        if not attempt.is_coming:
+            self._suspect(attempt.index, head)
 
-    def _suspect(self, index: int, but: _Pending) -> None:
-        """Asks others for what the node of that producer was asked for, and for what would have to come from there."""
+    def _is_late(self, head: Pending, attempt: Attempt, now: float) -> bool:
+        """Whether it takes too long to what comes next: its being made, or its way to this node."""
+        if attempt.let_at is not None:
+            begin, limit = attempt.let_at, self._far.limit
+        elif attempt.made_at is not None:
+            return False  # there is no room for it yet
+        else:
+            warm = self._warm.get(attempt.index)
+            begin = attempt.since if warm is None else max(attempt.since, warm)
+            limit = UNKNOWN if warm is None else self._late.limit
+        return now - begin >= head.tries.patience(limit, self._team.is_suspected(attempt.index))
+
+    def _suspect(self, index: int, but: Pending) -> None:
+        """Gives up what the node of that producer was asked for, and what would have to come from there: others are
+        asked, as there is room."""
         if not self._team.suspect(index):
             return
         node = self._team.node_of(index)
         self.counts["suspected"] += 1
         _log.warning("node %s is suspected: others are asked", node)
-        for pending in self._queue:
-            if pending is but or (pending.made_at is not None and self._team.is_here(index)):
+        now = time.monotonic()
+        for pending in self._room.queue:
+            if pending is but:
                 continue
-            if any(self._team.node_of(attempt.index) == node for attempt in pending.attempts):
-                pending.attempts.clear()  # drops the references, and with them what still comes
-                pending.made_at = None
-                self._ask(pending)
-                self.counts["reissued"] += 1
+            for attempt in list(pending.attempts):
+                is_here = attempt.come_at is not None or (attempt.made_at is not None and attempt.local)
+                if self._team.node_of(attempt.index) == node and not is_here:
+                    pending.attempts.remove(attempt)  # drops the reference, and with it what still comes
+                    self._room.give_up(attempt, now)
 
-    def _lose(self, head: _Pending, attempt: _Attempt, error: Exception) -> None:
+    def _lose(self, head: Pending, attempt: Attempt, error: Exception) -> None:
         """A producer, its node, or what it had made, is gone."""
         _log.warning("%s is lost, and asked for again: %s", head.unit, str(error).splitlines()[0])
         self.counts["lost"] += 1
-        head.n_lost += 1
-        if head.n_lost > _MOST_LOST:
+        rest = head.tries.lose()
+        if head.tries.is_hopeless:
             raise errors.make({"class": "SpreadResourceError", "kind": "failed",
-                               "text": f"lost {head.n_lost} times, with its producers: {error}"}, None, head.unit) from error
+                               "text": f"lost {head.tries.n_lost} times, with its producers: {error}"}, None, head.unit) from error
         self._team.fail(attempt.index, isinstance(error, ray.exceptions.ActorDiedError))
+        self._warm.pop(attempt.index, None)
         head.attempts.remove(attempt)
-        head.made_at = None
         if not isinstance(error, ray.exceptions.RayActorError):
             self._suspect(attempt.index, head)
         if not head.attempts:
-            self._rest(min(_LONGEST_REST, _SLICE * 2 ** (head.n_lost - 1)))
-            self._ask(head)
-            self.counts["reissued"] += 1
+            self._rest(rest)
 
-    def _refuse(self, head: _Pending, attempt: _Attempt, value: dict[str, Any]) -> None:
+    def _refuse(self, head: Pending, attempt: Attempt, value: dict[str, Any]) -> None:
         """The pipeline over there has failed."""
         first, head.error = head.error, errors.make(value["error"], value["ip"], head.unit)
         if first is not None or value["error"]["class"] != _TRIED_ELSEWHERE or len(self._team.entries) < 2:
             raise head.error
         _log.warning("%s; tried once more elsewhere", head.error)
         self._team.fail(attempt.index, dead=False)
-        if len(head.attempts) == 1:
-            self._ask(head)
         head.attempts.remove(attempt)
-        head.made_at = None

@@ -125,14 +125,17 @@ class Team:
 
     # ---- who is asked ----
 
-    def pick(self, unit: Unit, beside: frozenset[int] = frozenset()) -> Entry | None:
-        """Who makes the unit: somebody else than those beside, if there is; ``None``: nobody is known yet."""
+    def pick(self, unit: Unit, beside: frozenset[int] = frozenset(), behind: frozenset[int] = frozenset()) -> Entry | None:
+        """Who makes the unit: somebody else than those beside, if there is; ``None``: nobody is known yet.
+
+        :param behind: who has not made yet what is not waited for any longer.
+        """
         now = time.monotonic()
         suspected = self.suspects.at(now)
         nodes_beside = {self.node_of(index) for index in beside}
         return min(self._entries.values(), default=None, key=lambda entry: (
             entry.index in beside, self._down.get(entry.index, 0) > now, self.node_of(entry.index) in suspected,
-            self.node_of(entry.index) in nodes_beside, *self._order(entry.index, unit)))
+            entry.index in behind, self.node_of(entry.index) in nodes_beside, *self._order(entry.index, unit)))
 
     def _order(self, index: int, unit: Unit) -> tuple[int, ...]:
         """In turn, one further each round, so that a rank does not always get the same ones; aligned, the rank's own
@@ -159,8 +162,8 @@ class Team:
             self._dead.add(index)
 
     def is_here(self, index: int) -> bool:
-        """Whether it is on the rank's own node."""
-        return bool(self.node_of(index) == self._node)
+        """Whether it is on the rank's own node; one that is gone may be started anew elsewhere."""
+        return bool(index not in self._down and self.node_of(index) == self._node)
 
     def is_suspected(self, index: int) -> bool:
         """Whether its node is, at present."""

@@ -24,8 +24,8 @@ def judge(stats: dict[str, Any], least_steps: int = 2) -> dict[str, Any]:
         return _verdict("trainer", None, None, f"the trainer: it waited for {ratio:.1%} of its time")
     far = {ip: link for ip, link in stats["links"].items() if ip != stats["node"] and link["units"]}
     pulled = sum(link["pulled_s"] for link in far.values())
-    # what was pulled while the trainer worked, it did not wait for
-    if far and pulled > 0.5 * (stats["prepare_s"] + (stats["cold_start_s"] or 0)):
+    # units come while the trainer works, too: only a link that is in use most of the time can be what it waits for
+    if far and pulled > 0.5 * (stats["prepare_s"] + stats["train_s"] + (stats["cold_start_s"] or 0)):
         return _judge_links(stats, far)
     return _judge_producers(stats)
 
