@@ -17,7 +17,7 @@ class Tries:
     def lose(self) -> float:
         """It has been lost once more: for how many seconds it is not asked for."""
         self.n_lost += 1
-        return min(_LONGEST_REST, _FIRST_REST * 2 ** min(self.n_lost - 1, _MOST_LOST))
+        return min(_LONGEST_REST, _FIRST_REST * 2.0 ** min(self.n_lost - 1, _MOST_LOST))
 
     @property
     def is_hopeless(self) -> bool:
