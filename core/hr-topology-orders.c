@@ -24,14 +24,15 @@ is_join (const HrElement *element)
   return element->def->merge != NULL && element->def->join (element->run->self) != HR_JOIN_ZIP;
 }
 
-/* whole steps of all sinks below it: samples of ours that one takes */
 static void
-find_step (const HrElement *element, HrShard *shard)
+add_step (const HrElement *element, HrShard *shard, GHashTable *seen)
 {
   const HrElementDef *def = element->def;
   const HrRun *run = element->run;
   guint block = def->block != NULL ? def->block (run->self) : 0;
 
+  if (!g_hash_table_add (seen, (gpointer)element)) /* branches have met again */
+    return;
   if (def->drop_last != NULL && def->drop_last (run->self))
     shard->drop_last = TRUE;
   if (block > 0) { /* rows are made of whole blocks, their number is nobody's business here */
@@ -43,7 +44,16 @@ find_step (const HrElement *element, HrShard *shard)
   if (element->outputs->len == 0)
     shard->group = common_multiple (shard->group, run->group);
   for (guint i = 0; i < element->outputs->len; i++)
-    find_step (((HrLink *)element->outputs->pdata[i])->to, shard);
+    add_step (((HrLink *)element->outputs->pdata[i])->to, shard, seen);
+}
+
+/* whole steps of all sinks below it: samples of ours that one takes */
+static void
+find_step (const HrElement *element, HrShard *shard)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+
+  add_step (element, shard, seen);
 }
 
 static gboolean
@@ -52,15 +62,25 @@ is_border (const HrElement *element)
   return is_join (element) || hr_packer_is (element->run);
 }
 
+static gboolean
+look_behind (const HrElement *element, gboolean (*is) (const HrElement *element), GHashTable *seen)
+{
+  gboolean found = is (element);
+
+  if (!g_hash_table_add (seen, (gpointer)element))
+    return FALSE;
+  for (guint i = 0; !found && i < element->outputs->len; i++)
+    found = look_behind (((HrLink *)element->outputs->pdata[i])->to, is, seen);
+  return found;
+}
+
 /* TRUE: @element or one behind it */
 static gboolean
 leads_to (const HrElement *element, gboolean (*is) (const HrElement *element))
 {
-  gboolean found = is (element);
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
 
-  for (guint i = 0; !found && i < element->outputs->len; i++)
-    found = leads_to (((HrLink *)element->outputs->pdata[i])->to, is);
-  return found;
+  return look_behind (element, is, seen);
 }
 
 static void

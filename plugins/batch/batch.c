@@ -80,16 +80,18 @@ static const struct {
   { "pack-window", IN (MODE_PACKED), "size=… says how many samples a batch has" },
 };
 
-/* (nullable): one upstream */
+/* (nullable): one upstream; branches that meet again are walked once */
 static HrElement *
-find_batch (HrElement *element)
+find_batch (HrElement *element, GHashTable *seen)
 {
   HrElement *previous, *found = NULL;
 
   for (guint pad = 0; found == NULL && (previous = hr_element_get_previous (element, pad)) != NULL;
        pad++)
-    found =
-        g_str_equal (hr_element_get_factory (previous), "batch") ? previous : find_batch (previous);
+    if (g_hash_table_add (seen, previous))
+      found = g_str_equal (hr_element_get_factory (previous), "batch")
+                  ? previous
+                  : find_batch (previous, seen);
   return found;
 }
 
@@ -97,7 +99,8 @@ find_batch (HrElement *element)
 static gboolean
 check_alone (HrElement *element, GError **error)
 {
-  HrElement *first = find_batch (element);
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  HrElement *first = find_batch (element, seen);
 
   if (first == NULL)
     return TRUE;

@@ -6,16 +6,19 @@ const char *const hr_token_fields[HR_N_TOKEN_FIELDS] = { "input_ids", "labels", 
 
 /* ---- from upstream ---- */
 
-/* the nearest one upstream that has the property; of several inputs the first that has one */
+/* the nearest one upstream that has the property; of several inputs the first that has one.
+ * Branches that meet again are walked once */
 static HrElement *
-find_upstream (HrElement *element, const char *property)
+find_upstream (HrElement *element, const char *property, GHashTable *seen)
 {
   HrElement *previous;
 
   for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
     GParamSpec *spec = g_object_class_find_property (G_OBJECT_GET_CLASS (previous), property);
-    HrElement *found = spec != NULL ? previous : find_upstream (previous, property);
+    HrElement *found = NULL;
 
+    if (g_hash_table_add (seen, previous))
+      found = spec != NULL ? previous : find_upstream (previous, property, seen);
     if (found != NULL)
       return found;
   }
@@ -43,7 +46,8 @@ read_width (HrElement *element)
 void
 hr_token_form_init (HrTokenForm *form, HrElement *element)
 {
-  HrElement *tokens = find_upstream (element, "position-rows");
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  HrElement *tokens = find_upstream (element, "position-rows", seen);
   HrDType dtype = tokens != NULL ? read_width (tokens) : HR_INT64;
   guint64 planes = 3;
 

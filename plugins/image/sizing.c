@@ -24,19 +24,29 @@ find_property (HrElement *element, const char *property)
   return g_object_class_find_property (G_OBJECT_GET_CLASS (element), property);
 }
 
-/* the farthest one upstream that has the property; of several inputs the first that has one */
+/* the farthest one upstream that has the property; of several inputs the first that has one.
+ * Branches that meet again are walked once */
 static HrElement *
-find_first (HrElement *element, const char *property)
+walk_to_first (HrElement *element, const char *property, GHashTable *seen)
 {
   HrElement *previous;
 
   for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
-    HrElement *found = find_first (previous, property);
+    HrElement *found =
+        g_hash_table_add (seen, previous) ? walk_to_first (previous, property, seen) : NULL;
 
     if (found != NULL)
       return found;
   }
   return find_property (element, property) != NULL ? element : NULL;
+}
+
+static HrElement *
+find_first (HrElement *element, const char *property)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+
+  return walk_to_first (element, property, seen);
 }
 
 gboolean
@@ -143,15 +153,17 @@ hr_sizing_check_lists (HrElement *element, GError **error)
 
 /* the nearest ones behind that have the property exif; all must agree with the first, *@asked */
 static gboolean
-ask_behind (HrElement *element, HrElement **asked, GError **error)
+ask_behind (HrElement *element, HrElement **asked, GHashTable *seen, GError **error)
 {
   HrElement *next;
 
   for (guint pad = 0; (next = hr_element_get_next (element, pad)) != NULL; pad++) {
     int mine, others;
 
+    if (!g_hash_table_add (seen, next))
+      continue;
     if (find_property (next, "exif") == NULL) {
-      if (!ask_behind (next, asked, error))
+      if (!ask_behind (next, asked, seen, error))
         return FALSE;
       continue;
     }
@@ -173,10 +185,11 @@ ask_behind (HrElement *element, HrElement **asked, GError **error)
 gboolean
 hr_sizing_is_turned (HrElement *element, gboolean *turned, GError **error)
 {
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
   HrElement *asked = NULL;
   int exif = 0;
 
-  if (!ask_behind (element, &asked, error))
+  if (!ask_behind (element, &asked, seen, error))
     return FALSE;
   if (asked != NULL)
     g_object_get (asked, "exif", &exif, NULL);

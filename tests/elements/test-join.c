@@ -1,4 +1,5 @@
 /* join: what is merged, and when it ends */
+#include "folder.h"
 #include "hr-harness.h"
 
 /* runs @text, whose appsink gives buffers with the field "bytes"; what the sink got, as numbers */
@@ -152,6 +153,49 @@ test_zip_merges (gconstpointer workers)
   hr_harness_assert_no_leaks ();
 }
 
+/* 2^40 ways lead through: who looks along the graph must not walk each */
+static void
+test_branches_meet_again (void)
+{
+  const char line[] = "{\"messages\": [{\"role\": \"user\", \"content\": \"?\"}, "
+                      "{\"role\": \"assistant\", \"content\": \"!\"}]}\n";
+  char *folder = folder_new ();
+  g_autofree char *path = g_build_filename (folder, "a.jsonl", NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HrPipeline) pipeline = NULL;
+  HrBuffer *buffer;
+  guint n = 0;
+
+  g_file_set_contents (path, line, -1, &error);
+  g_assert_no_error (error);
+  g_string_printf (text,
+                   "filesrc location=%s ! jsonlparse ! imagefetch ! imagedecode ! resize ! "
+                   "tee name=t0 ",
+                   path);
+  for (guint i = 0; i < 40; i++) {
+    g_string_append_printf (text, "t%u. ! join name=j%u ! ", i, i);
+    if (i < 39)
+      g_string_append_printf (text, "tee name=t%u ", i + 1);
+    else
+      g_string_append (text, "patchify ! batch size=2 ! appsink ");
+    g_string_append_printf (text, "t%u. ! identity ! j%u. ", i, i);
+  }
+  pipeline = hr_parse_launch (text->str, &error);
+  g_assert_no_error (error);
+  hr_pipeline_start (pipeline, &error);
+  g_assert_no_error (error);
+  for (; (buffer = hr_pipeline_pull (pipeline, &error)) != NULL; n++)
+    hr_buffer_unref (buffer);
+  g_assert_no_error (error);
+  hr_pipeline_wait (pipeline, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (n, ==, 1);
+  g_clear_object (&pipeline);
+  folder_remove (folder);
+  hr_harness_assert_no_leaks ();
+}
+
 static void
 test_examples (void)
 {
@@ -170,6 +214,7 @@ main (int argc, char **argv)
   g_test_add_func ("/join/zip-ends", test_zip_ends);
   g_test_add_data_func ("/join/1/zip-merges", GUINT_TO_POINTER (1), test_zip_merges);
   g_test_add_data_func ("/join/4/zip-merges", GUINT_TO_POINTER (4), test_zip_merges);
+  g_test_add_func ("/join/branches-meet-again", test_branches_meet_again);
   g_test_add_func ("/join/examples", test_examples);
   return g_test_run ();
 }
