@@ -120,6 +120,8 @@ test_usage (void)
     { { "--flamegraph=", "fakesrc ! fakesink" }, "hr-launch: --flamegraph needs the name*" },
     { { "--trace", "--steps=3", "fakesrc ! fakesink" },
       "hr-launch: --trace needs the name of a file, and --steps=3 stands there*" },
+    { { "--trace=-", "fakesrc ! fakesink" }, "hr-launch: --trace needs the name of a file*./-" },
+    { { "--record", "-", "fakesrc ! fakesink" }, "hr-launch: --record needs the name of a*./-" },
     { { "--record=/no/x", "--trace=/no/x", "fakesrc ! fakesink" },
       "hr-launch: --record and --trace would both write into /no/x*" },
   };

@@ -223,6 +223,14 @@ check_names (GError **error)
                    files[i].option, files[i].path, files[i].path);
       return FALSE;
     }
+    if (strcmp (files[i].path, "-") == 0 && strcmp (files[i].option, "dot") != 0) {
+      g_set_error (
+          error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+          "--%s needs the name of a file: it writes nothing to the standard output; a file "
+          "of that name is ./-",
+          files[i].option);
+      return FALSE;
+    }
     for (guint k = 0; k < i; k++)
       if (g_strcmp0 (files[i].path, files[k].path) == 0) {
         g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
