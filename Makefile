@@ -82,6 +82,7 @@ test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing,
 	@tools/venv
 	@tools/venv tests/long-requirements.txt
 	@HR_VENV=$(CURDIR)/build/venv-ray tools/venv tests/ray-requirements.txt
+	@HR_VENV=$(CURDIR)/build/venv-ray-train tools/venv tests/ray-train-requirements.txt
 	@tools/fetch-vocab --templates
 	@$(COMPILE)
 	@tools/test-all long

@@ -165,7 +165,7 @@ class Loader:
         pipeline = Pipeline(self._text, variables=self._variables)
         options = dict(self._options)
         if options["rank"] is None:
-            options["rank"], options["world"] = _distributed() or (None, None)
+            options["rank"], options["world"] = self._find_ranks() or (None, None)
         if options["epochs"] is None and not _sets_epochs(str(pipeline)):
             options["epochs"] = 0
         for name, value in options.items():
@@ -178,6 +178,10 @@ class Loader:
         if self._functions and self._process["process"]:
             raise ValueError("map= works in this process, and with process=True the pipeline is in another")
         return ProcessPipeline(pipeline, self._process["nice"]) if self._process["process"] else pipeline
+
+    def _find_ranks(self) -> tuple[int, int] | None:
+        """(rank, world) where they are not given; ``None``: what the text says."""
+        return _distributed()
 
     def _start(self) -> None:
         if self._started:

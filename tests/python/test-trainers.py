@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of docs/trainers.md are those of examples/python, and run: against torch, torchdata, transformers; and a
+"""The examples of docs/trainers.md and docs/ray.md are those of examples/python, and run: against torch, torchdata, transformers; and a
 tiny model that is trained, killed and gone on."""
 import dataclasses
 import json
@@ -41,10 +41,11 @@ def torchrun(*command):
 
 class Documents(WithData):
     def test_equal(self):
-        """the blocks of docs/trainers.md are the files, and all files are in it"""
-        text = (ROOT / "docs/trainers.md").read_text(encoding="utf-8")
-        blocks = re.findall(r"^\[examples/python/([\w-]+\.py)\]\([^)]*\):\n\n```python\n(.*?)^```$", text, flags=re.M | re.S)
-        self.assertEqual(text.count("```python"), len(blocks))
+        """the blocks of docs/trainers.md and docs/ray.md are the files, and all files are in them"""
+        texts = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("trainers.md", "ray.md")]
+        blocks = [block for text in texts for block in re.findall(
+            r"^\[examples/python/([\w-]+\.py)\]\([^)]*\):\n\n```python\n(.*?)^```$", text, flags=re.M | re.S)]
+        self.assertEqual(sum(text.count("```python") for text in texts), len(blocks) + 1)  # the first words of ray.md
         self.assertEqual(sorted(name for name, _ in blocks), sorted(path.name for path in EXAMPLES.glob("*.py")))
         for name, block in blocks:
             self.assertEqual(block, (EXAMPLES / name).read_text(encoding="utf-8"), name)

@@ -159,6 +159,7 @@ class Parts(unittest.TestCase):
         """what a spread loader cannot do is said before anything runs"""
         for options, words in (({"depth": 3}, "depth=3: expected at least 4"), ({"placement": "near"}, "aligned, spread, pack"),
                                ({"producers": -1}, "producers=-1"), ({"at_once": 0}, "at_once=0"),
+                               ({"linger": 4}, "linger=4: expected at least 5"),
                                ({"rank": 0}, "rank and world belong together")):
             with self.assertRaisesRegex(ValueError, words):
                 SpreadLoader(TEXT, **options)

@@ -153,6 +153,8 @@ class Directory:
 
 def find_directory(spec: Spec) -> Any:
     """The one of that run, which is made if there is none."""
+    # with a strategy that is said: else it would be in the placement group of a rank whose group takes its children in,
+    # and go with that rank
     return ray.remote(Directory).options(
         name=spec.name, namespace=NAMESPACE, lifetime="detached", get_if_exists=True, num_cpus=0, max_restarts=-1,
-        max_task_retries=0).remote(spec)
+        max_task_retries=0, scheduling_strategy="DEFAULT").remote(spec)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -12,6 +13,19 @@ from ..loader import Loader, _read_text
 from .pipeline import SpreadPipeline
 from .spec import PLACEMENTS, Spec
 from .then import Then
+
+
+def _ranks_of_train() -> tuple[int, int] | None:
+    """(rank, world) of Ray Train, inside a worker of it: with trainers of other frameworks than torch there is no
+    torch.distributed."""
+    train = sys.modules.get("ray.train")  # no worker of it is without
+    if train is None:
+        return None
+    try:
+        context = train.get_context()
+    except (RuntimeError, DeprecationWarning):  # not in a worker; inside Ray Tune
+        return None
+    return context.get_world_rank(), context.get_world_size()
 
 
 class SpreadLoader(Loader):
@@ -25,7 +39,8 @@ class SpreadLoader(Loader):
         uint8: what makes floats of them belongs into ``then``. Its lines are counted before the first batch, once for
         each plan cache.
     :param rank: which of
-    :param world: so many ranks this is, as for a Loader.
+    :param world: so many ranks this is. Both default to those of ``torch.distributed`` where it is initialised, else to
+        those of Ray Train in a worker of it, else to what the text says.
     :param depth: at most so many copies of this rank's units, each its slice of a step, are in the object stores of all
         nodes at once: of those that are being made, those that wait, and the one that the trainer has. What comes from
         another node is there as well as here.
@@ -57,7 +72,7 @@ class SpreadLoader(Loader):
         if placement not in PLACEMENTS:
             raise ValueError(f"placement={placement!r}: expected one of {', '.join(PLACEMENTS)}")
         for name, value, least in (("producers", producers or 1, 1), ("at_once", at_once, 1), ("num_cpus", num_cpus, 0),
-                                   ("linger", linger, 1)):
+                                   ("linger", linger, 5)):  # ranks give signs each 2 s
             if value < least:
                 raise ValueError(f"{name}={value}: expected at least {least}")
         self._spread: dict[str, Any] = {
@@ -95,6 +110,9 @@ class SpreadLoader(Loader):
     def _make_then(self) -> Then | None:
         then = self._spread["then"]
         return Then(_read_text(then), self._variables) if then is not None else None
+
+    def _find_ranks(self) -> tuple[int, int] | None:
+        return super()._find_ranks() or _ranks_of_train()
 
     def _start(self) -> None:
         if not self._started and not ray.is_initialized():
