@@ -153,6 +153,7 @@ class Run:
     def __init__(self, nodes, takes, depth, step_s=0.002, n=N, forget=10.0):
         fake = FakeRay()
         with unittest.mock.patch.object(puller, "ray", fake), unittest.mock.patch.object(lateness, "_LEAST", 0.04), \
+                unittest.mock.patch.object(lateness, "_LEAST_OF_FEW", 0.04), \
                 unittest.mock.patch.object(puller, "_SLICE", 0.01), unittest.mock.patch.object(puller, "_BRIEF", 0.002), \
                 unittest.mock.patch.object(room, "_FORGET", forget):
             team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)])

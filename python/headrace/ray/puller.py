@@ -196,6 +196,10 @@ class Puller:
             if let is not None:  # it takes over: what is on its way is given up, and with it its place
                 pending.passed.append((let.index, now - (let.let_at or now)))
                 pending.attempts.remove(let)
+            elif made.is_hedge:  # it has overtaken those that are not even made
+                for other in pending.attempts:
+                    if other.made_at is None and other.since < made.since:
+                        self._suspect(other.index, pending)
             if self._room.may_come(pending, made):
                 made.let_at = now
                 self._room.note()
@@ -278,7 +282,8 @@ class Puller:
     # ---- what goes wrong ----
 
     def _hurry(self, head: Pending) -> None:
-        """The head may be late: another one is asked."""
+        """The head may be late: another one is asked. Whether a node is to blame is seen when that one overtakes; if
+        everything has become slow, as over this node's own link, it will not."""
         now = time.monotonic()
         head.first_at = head.first_at or now
         waited = now - head.first_at
@@ -302,9 +307,6 @@ class Puller:
             oldest = next(other for other in head.attempts if not other.is_coming)
             head.attempts.remove(oldest)
             self._room.give_up(oldest, now)
-        # what is on its way may be slow because of this node's own link: then another one is no sooner
-        if not attempt.is_coming:
-            self._suspect(attempt.index, head)
 
     def _is_late(self, head: Pending, attempt: Attempt, now: float) -> bool:
         """Whether it takes too long to what comes next: its being made, or its way to this node."""
