@@ -60,7 +60,8 @@ class FakeRay:
     exceptions = ray.exceptions
 
     def __init__(self):
-        self.objects, self.known, self.most, self.lock = [], weakref.WeakKeyDictionary(), 0, threading.RLock()
+        self.objects, self.known, self.lock = [], weakref.WeakKeyDictionary(), threading.RLock()
+        self.most = self.most_coming = 0
         self.watching = threading.Event()
         self.thread = threading.Thread(target=self.watch)
         self.thread.start()
@@ -74,6 +75,7 @@ class FakeRay:
             now = time.monotonic()
             self.objects = [one for one in self.objects if one.referred or one.pinned or (one.for_nobody and now < one.made_at + LINGER)]
             self.most = max(self.most, sum(one.copies(now) for one in self.objects))
+            self.most_coming = max(self.most_coming, sum(one.began is not None and not one.is_here(now) for one in self.objects))
 
     def make(self, *what, **how):
         reference = Reference()
@@ -150,32 +152,29 @@ class FakeTeam(Team):
 class Run:
     """A rank that goes through N units over such a cluster."""
 
-    def __init__(self, nodes, takes, depth, step_s=0.002, n=N, forget=10.0):
+    def __init__(self, nodes, takes, depth, step_s=0.002, n=N, forget=10.0, least=0.04):
         fake = FakeRay()
-        with unittest.mock.patch.object(puller, "ray", fake), unittest.mock.patch.object(lateness, "_LEAST", 0.04), \
-                unittest.mock.patch.object(lateness, "_LEAST_OF_FEW", 0.04), \
+        with unittest.mock.patch.object(puller, "ray", fake), unittest.mock.patch.object(lateness, "_LEAST", least), \
+                unittest.mock.patch.object(lateness, "_LEAST_OF_FEW", least), \
                 unittest.mock.patch.object(puller, "_SLICE", 0.01), unittest.mock.patch.object(puller, "_BRIEF", 0.002), \
                 unittest.mock.patch.object(room, "_FORGET", forget):
             team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)])
             one = Puller(team, (Unit(0, part, 1) for part in range(n)), depth, None)
             try:
-                self.parts, told, self.waits = [], None, []
-                while True:
-                    begin = time.monotonic()
-                    taken = one.take()
-                    if taken is None:
-                        break
-                    self.waits.append(time.monotonic() - begin)
+                self.parts, told, begin = [], None, time.monotonic()
+                while (taken := one.take()) is not None:
                     unit, told = taken
                     taken = None
                     self.parts.append(unit.slice)
                     time.sleep(step_s)
+                self.took = time.monotonic() - begin
                 del told
             finally:
                 one.close()
                 fake.watching.set()
                 fake.thread.join()
         self.counts, self.links, self.peak, self.most = one.counts, one.links, one.peak, fake.most
+        self.most_coming = fake.most_coming
 
 
 class Pulls(unittest.TestCase):
@@ -223,9 +222,27 @@ class Pulls(unittest.TestCase):
         """what comes next comes while the one before it is still on its way"""
         run = Run(["n1", "n2"], lambda *_: (0.001, 0.03), 10, step_s=0.0, n=20)
         self.check(run, 10, n=20)
-        # each unit takes 30 ms to come and half of them share that time: what all took together is half of it
-        self.assertLess(sum(link.pulled_s for link in run.links.values()), 0.8 * 20 * 0.03 + 0.1 * sum(run.waits))
+        self.assertEqual(run.most_coming, 2)
+        # two at once share the time: together it is not more than has passed
+        self.assertLessEqual(sum(link.pulled_s for link in run.links.values()), run.took)
+
+    def test_start(self):
+        """a producer that takes long to start is not late, nor is what it was asked for meanwhile"""
+        starts = [[0.0, 0.0], [2.5, 2.5]]  # two are in work at once
+
+        def takes(index, _part):
+            return starts[index].pop() if starts[index] else 0.02, 0.001
+        run = Run(["n1", "n2"], takes, 12, n=40, least=1.0)
+        self.check(run, 12, n=40)
         self.assertEqual(run.counts["hedged"], 0)
+
+    def test_pick(self):
+        """who has not made yet what is not waited for any longer is asked last"""
+        team = FakeTeam([Producer(None, "n1", None) for _ in range(3)])
+        turn = [team.pick(Unit(0, part, 1)).index for part in range(3)]
+        self.assertEqual(sorted(turn), [0, 1, 2])
+        self.assertNotIn(1, [team.pick(Unit(0, part, 1), behind=frozenset({1})).index for part in range(3)])
+        self.assertEqual(team.pick(Unit(0, 0, 1), beside=frozenset({0, 2}), behind=frozenset({1})).index, 1)
 
     def test_hangs(self):
         """a producer never makes anything from its 10th unit on: it is asked no more, and its places are given back"""
@@ -234,9 +251,10 @@ class Pulls(unittest.TestCase):
         def takes(index, _part):
             asked[0] += index == 1
             return (NEVER if index == 1 and asked[0] >= 10 else 0.004), 0.002
-        for depth in (4, 8):
+        # on one node of several, and on the only one there is, which is never suspected
+        for depth, nodes, forget in ((4, ["n1", "n2", "n3"], 0.2), (8, ["n1", "n2", "n3"], 0.2), (8, ["n1", "n1", "n1"], 20)):
             asked[0] = 0
-            run = Run(["n1", "n2", "n3"], takes, depth, forget=0.2)
+            run = Run(nodes, takes, depth, forget=forget)
             self.check(run, depth)
             self.assertGreater(run.counts["hedged"] + run.counts["reissued"], 0)
             self.assertLess(asked[0], 10 + 2 * depth)
@@ -351,6 +369,14 @@ class Places(unittest.TestCase):
         shelf.clear(now=1.0)
         self.assertEqual(shelf.used, 3)
         self.assertIsNotNone(self.ask(shelf, pending=head))
+
+    def test_beyond(self):
+        """the place beyond depth is for what the trainer waits for, not for what comes behind what has arrived"""
+        shelf = room.Room(4)
+        shelf.held, shelf.arrived = 1, 2
+        self.assertIsNone(self.ask(shelf))
+        shelf.arrived, shelf.held = 0, 3
+        self.assertIsNotNone(self.ask(shelf))
 
     def test_forgotten(self):
         """what hangs does not keep a place for ever; what has been made takes none once it is given up"""
