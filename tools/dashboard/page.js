@@ -251,7 +251,7 @@ function drawProducers(stats, before, groups) {
     const was = before && before.producers.find((q) => q.index === p.index && q.pid === p.pid), group = groups[i];
     if (p.error) return rowOf(String(p.index), [p.ip || "–", [p.error, "bad"], "–", "–", "–", "–", "–"]);
     const wall = before ? stats.wall_s - before.wall_s : 0;
-    const most = group.elements.filter((e) => (e.inputs || []).length).sort((a, b) => group.parts.get(b.name).working - group.parts.get(a.name).working)[0];
+    const most = group.elements.slice().sort((a, b) => group.parts.get(b.name).working - group.parts.get(a.name).working)[0];
     return rowOf(String(p.index), [p.ip, "at work", count(p.units), was && wall > 0 ? speed((p.bytes - was.bytes) / wall) : "–",
       p.units ? time(p.made_s / p.units) : "–", bytes(p.bytes), most ? `${most.name} ${percent(group.parts.get(most.name).working)}` : "–"]);
   }));
