@@ -20,7 +20,8 @@ import unittest
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 HR_REPORT = pathlib.Path(HR_LAUNCH).parent / "hr-report"  # beside the other tools, as people call it
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(ROOT / "tests" / "python"))
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
+import spread_stats  # noqa: E402 # pylint: disable=wrong-import-position
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
 
 RUN = "fakesrc num-buffers=120 ! identity sleep={}ms name=decode ! batch size=4 ! prefetchqueue ! trainsim step-time=20ms"
@@ -279,6 +280,130 @@ class Record(unittest.TestCase):
         self.assertEqual(ratio[1:], ["50.0 %"] * 5)
         self.assertEqual(rate[1:], ["20.0"] * 5)
 
+    # ---- spread over nodes
+
+    def made_spread(self, path, rank, wall=30, run="headrace-1", **more):
+        """a rank of two, on a node of its own; the one of rank 1 waits more"""
+        def stats(at):
+            told = spread_stats.stats(float(at), **more)
+            ratio = 0.8 if rank else 0.4
+            bottleneck = {"kind": "link", "node": spread_stats.NODES[0], "element": None} if rank else told["bottleneck"]
+            return {**told, "rank": rank, "node": spread_stats.NODES[rank], "prepare_s": ratio * at, "train_s": (1 - ratio) * at, "wait_ratio": ratio,
+                    "bottleneck": bottleneck, "advice": {"element": None, "text": f"what rank {rank} waits for"}}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = {"record": 1, "version": "1", "pipeline": "producers' text", "then": "rank's text", "run": run, "rank": rank, "world": 2, "started": "now",
+                "host": f"h{rank}", "processors": 2}
+        path.write_text("\n".join(json.dumps(line) for line in [head, *({"row": stats(at)} for at in range(1, wall)), {"end": stats(wall)}]) + "\n")
+        return path
+
+    def test_spread(self):
+        """ranks of a run are one run; nodes and producers, which all ranks tell of, count once"""
+        for rank in range(2):
+            self.made_spread(self.folder / "runs" / f"spread-{rank}.jsonl", rank)
+        self.made(self.folder / "runs" / "plain.jsonl", 30)
+        done = report("-o", "-", self.folder / "runs")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        page = Page(done.stdout)
+        self.assertEqual(page.names, ["plain", "spread"])
+        row = page.table("run", "wait ratio")[1]
+        self.assertEqual((row[1], row[3], row[11]), ("60.0 %", "32.0", "960"))
+        # both ranks' 9 s, both producers' 15 s, of 960 samples; of their elements 10 bytes an item
+        self.assertEqual(row[5], MODULE.number(1000 * (2 * 9 + 2 * 15) / 960))
+        n_items = 2 * 60 + 2 * (30 + 300 + 300)
+        self.assertEqual(row[6], MODULE.size(10 * n_items / 960))
+        self.assertEqual(row[7], "4 × 200 MiB or less")
+        self.assertEqual(row[8], f"node {spread_stats.NODES[0]} (link)")
+        self.assertIn("what rank 1 waits for", done.stdout)
+        self.assertEqual([row[:3] for row in page.table("rank", "node")], [["0 of 2", "10.0.0.1", "40.0 %"], ["1 of 2", "10.0.0.2", "80.0 %"]])
+        nodes = page.table("node", "producers")[:2]
+        self.assertEqual(nodes[0], ["10.0.0.1", "1", "60", "172 MiB", "6.00 MB/s", "12.0 s", "200 ms", "imagefetch0"])
+        self.assertEqual([row[0] for row in nodes], ["10.0.0.1", "10.0.0.2"])
+        links = {tuple(row[:2]): row[2:] for row in page.table("from node", "to node")}
+        self.assertEqual(set(links), {("10.0.0.1", "itself: no link"), ("10.0.0.2", "10.0.0.1"), ("10.0.0.1", "10.0.0.2"), ("10.0.0.2", "itself: no link")})
+        self.assertEqual(links["10.0.0.2", "10.0.0.1"], ["30", "85.8 MiB", "3.00 MB/s", "3.00 s", "30.0 MB/s", "6.00 s"])
+        producers = page.table("producer", "node")
+        self.assertEqual([row[:4] for row in producers], [["0", "10.0.0.1", "4000", "at work"], ["1", "10.0.0.2", "4001", "at work"]])
+        tables = re.findall("<caption>(Elements of [^<]*)</caption>", done.stdout)
+        self.assertEqual(tables, ["Elements of plain", "Elements of node 10.0.0.1, all its producers", "Elements of node 10.0.0.2, all its producers",
+                                  "Elements of all ranks here"])
+        self.assertIn("on h0, h1", done.stdout)
+        for text in ("producers&#x27; text", "rank&#x27;s text"):
+            self.assertEqual(done.stdout.count(f"<pre>{text}</pre>"), 1)
+
+    def test_ranks_together(self):
+        """what is one run: files of ranks beside each other, or a folder of them; what nobody can tell apart is not joined"""
+        folder = self.folder / "a-run"
+        for rank in range(2):
+            self.made_spread(folder / f"{rank}.jsonl", rank)
+        self.assertEqual(Page(report("-o", "-", folder).stdout).names, ["a-run"])
+        self.assertEqual(Page(report("-o", "-", self.folder).stdout).names, ["a-run"])
+        self.assertEqual(Page(report("-o", "-", *sorted(folder.iterdir())).stdout).names, ["0", "1"])
+        for rank in range(2):
+            self.made_spread(folder / f"other-{rank}.jsonl", rank, run="headrace-2")
+        self.assertEqual(Page(report("-o", "-", folder).stdout).names, ["a-run", "other"])
+        for rank in range(2):
+            self.made_spread(folder / f"again-{rank}.jsonl", rank, run="headrace-2")
+        self.assertEqual(Page(report("-o", "-", folder).stdout).names, ["a-run", "again-0", "again-1", "other-0", "other-1"])
+
+    def test_some_ranks(self):
+        """of one rank of two nobody knows what a sample costs, as producers work for both"""
+        path = self.made_spread(self.folder / "one.jsonl", 1)
+        done = report("-o", "-", path)
+        row, = Page(done.stdout).table("run", "wait ratio")
+        self.assertEqual((row[1], row[5], row[6]), ("80.0 %", "–", "–"))
+        self.assertIn("1 of 2 ranks", done.stdout)
+        self.assertIn("Not all ranks are here", done.stdout)
+
+    def test_gone(self):
+        """a producer that died and was started anew is two; one that did not answer is told with its node"""
+        path = self.made_spread(self.folder / "a.jsonl", 0, 30)
+        lines = path.read_text().splitlines()
+        end = json.loads(lines[-1])["end"]
+        end["producers"] = [spread_stats.producer(0, 5.0, pid=77), spread_stats.dead(1), spread_stats.dead(3)]
+        path.write_text("\n".join([*lines[:-1], json.dumps({"end": end})]) + "\n")
+        rows = Page(report("-o", "-", path).stdout).table("producer", "node")
+        self.assertEqual([row[:5] for row in rows], [["0", "10.0.0.1", "77", "at work", "10"], ["0", "10.0.0.1", "4000", "gone", "58"],
+                                                     ["1", "10.0.0.2", "4001", "gone", "58"], ["1", "10.0.0.2", "–", "no answer within 2 s", "–"],
+                                                     ["3", "10.0.0.2", "–", "no answer within 2 s", "–"]])
+
+    def test_hostile_nodes(self):
+        """nothing of what nodes tell becomes part of the page, or ends the program otherwise than with words"""
+        evil = "</script><img src=x onerror=alert(1)>\u0000\ud800'\""
+        path = self.made_spread(self.folder / "a.jsonl", 0, 5)
+        lines = path.read_text().splitlines()
+        good = json.loads(lines[-1])["end"]
+        strange = {**good, "node": evil, "units": {evil: 3}, "links": {evil: good["links"]["10.0.0.1"]}, "bottleneck": {"kind": evil, "node": evil, "element": evil},
+                   "producers": [spread_stats.producer(0, 2.0, ip=evil), {**spread_stats.dead(1), "error": evil}]}
+        path.write_text("\n".join([lines[0], json.dumps({"end": strange})]))
+        done = report("-o", "-", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        Page(done.stdout)
+        self.assertNotRegex(done.stdout, "<img|<script|</script|\0")
+        values = [None, True, -1, 1e308, 10 ** 400, "x", [], {}, [1], {"a": "b"}, {"a": {}}, float("nan"), [{}], [None], [{"index": 1}], [{"index": 1, "error": "e"}]]
+        told = [*({"producers": [{**good["producers"][0], key: value}]} for key in good["producers"][0] for value in values),
+                *({"producers": [{**good["producers"][0], "pipeline": {**good["producers"][0]["pipeline"], key: value}}]}
+                  for key in good["producers"][0]["pipeline"] for value in values),
+                *({"links": {"a": {**good["links"]["10.0.0.1"], key: value}}} for key in good["links"]["10.0.0.1"] for value in values),
+                *({key: value} for key in ("producers", "links", "units", "node", "bottleneck") for value in values)]
+        for changed in told:
+            path.write_text("\n".join([lines[0], json.dumps({"end": {**good, **changed}})]))
+            self.check_words(path, changed)
+        head = json.loads(lines[0])
+        for key in ("run", "rank", "world", "then"):
+            for value in values:
+                path.write_text("\n".join([json.dumps({**head, key: value}), *lines[1:]]))
+                self.check_words(path, (key, value))
+                MODULE.find_runs([self.folder])
+
+    def check_words(self, path, what):
+        """a page, or words"""
+        try:
+            Page("".join(MODULE.page([MODULE.Run("run", [path])], "title", "")))
+        except MODULE.BadRun:
+            pass
+        except Exception as error:
+            raise AssertionError(what) from error
+
     def test_device(self):
         """waiting for the device lies in the trainer's own time, and is waiting"""
         path = self.made(self.folder / "a.jsonl", 100, 0.25, transfer_wait_s=50, transfer_s=70, wait_ratio=0.75)
@@ -331,12 +456,7 @@ class Record(unittest.TestCase):
         for key in [*good, "sha256", "cold_start_s"]:
             for value in values:
                 path.write_text("\n".join([lines[0], json.dumps({"row": good}), json.dumps({"end": {**good, key: value}})]))
-                try:
-                    Page("".join(MODULE.page([MODULE.Run("run", [path])], "title", "")))
-                except MODULE.BadRun:
-                    pass
-                except Exception as error:
-                    raise AssertionError(f"{key}: {value}") from error
+                self.check_words(path, (key, value))
         path.write_text(lines[0] + "\n" + "[" * 100000 + "\n" + lines[1] + "\n")
         self.assertIn("not JSON", report("-o", "-", path).stderr)
         self.assertIn("longer than", report("-o", "-", "/dev/zero").stderr)
