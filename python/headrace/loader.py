@@ -193,6 +193,8 @@ class Loader:
         try:
             self._pipeline.start()
             self._started = True
+            if self._watch is not None:
+                self._watch.look()
         except BaseException as error:  # KeyboardInterrupt, too: a pipeline starts once, and who tries again gets another
             self._close_watch(error)
             self._pipeline = self._make()

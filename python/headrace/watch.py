@@ -8,7 +8,6 @@ import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ._core import Error
 from .record import Record
 
 if TYPE_CHECKING:
@@ -57,6 +56,7 @@ class Watch:
             raise
         self._lock = threading.Lock()  # of what is shown
         self._over = threading.Event()
+        self._wake = threading.Event()
         self._thread = threading.Thread(target=self._work, name="headrace-watch", daemon=True)
         self._thread.start()
 
@@ -68,7 +68,11 @@ class Watch:
     # ---- the thread ----
 
     def _work(self) -> None:
-        while not self._over.wait(_INTERVAL):
+        while not self._over.is_set():
+            self._wake.wait(_INTERVAL)
+            self._wake.clear()
+            if self._over.is_set():
+                return
             stats = self._read()
             with self._lock:
                 if not self._over.is_set():
@@ -79,8 +83,8 @@ class Watch:
     def _read(self) -> str:
         try:
             self._stats = self._pipeline.stats()
-        except Error:  # its process is being started, or has died: who asks for a batch is told
-            pass
+        except Exception as error:  # its process is being started, or has died: who asks for a batch is told
+            _log.debug("no new numbers: %s", error)
         return self._stats
 
     def _show(self, stats: str) -> None:
@@ -88,6 +92,10 @@ class Watch:
             self._page.show(stats)
 
     # ---- what the loader tells ----
+
+    def look(self) -> None:
+        """There is something new: at once, not in a second."""
+        self._wake.set()
 
     def note(self, kind: str, text: str) -> None:
         """A sample that was skipped, a warning: any thread."""
@@ -128,6 +136,7 @@ class Watch:
             if self._over.is_set():
                 return
             self._over.set()
+            self._wake.set()
             self._show(stats)
             if self._record is not None:
                 self._record.end(stats)

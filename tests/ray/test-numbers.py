@@ -102,7 +102,7 @@ class Numbers(unittest.TestCase):
 
     def pipeline(self, team, **options):
         """of a loader that was not started, with such a team"""
-        pipeline = SpreadLoader(TEXT, rank=0, world=2, **options)._pipeline
+        pipeline = SpreadLoader(TEXT, **{"rank": 0, "world": 2, **options})._pipeline
         pipeline._team = team
         return pipeline
 
@@ -130,7 +130,7 @@ class Numbers(unittest.TestCase):
         self.assertIsNone(json.loads(pipeline.stats())["producers"][0]["ip"])
 
     def test_many(self):
-        """many producers are not asked each time: twenty a second, of all together"""
+        """many producers are not asked each time, nor any by many ranks: twenty times a second"""
         team = Team([spread_stats.producer(index, 1.0) for index in range(200)])
         pipeline = self.pipeline(team)
         for _ in range(3):
@@ -139,6 +139,10 @@ class Numbers(unittest.TestCase):
         with mock.patch.object(time, "monotonic", lambda now=time.monotonic() + 10.5: now):
             pipeline.stats()
         self.assertEqual(team.asked, 2)
+        pipeline = self.pipeline(Team([spread_stats.producer(0, 1.0)]), world=200)
+        for _ in range(3):
+            pipeline.stats()
+        self.assertEqual(pipeline._team.asked, 1)
 
     def test_status(self):
         """running, ended with and without skipped samples, stopped, failed"""
@@ -166,6 +170,11 @@ class Numbers(unittest.TestCase):
         pipeline._count(mock.Mock(samples=[sample, good, good], node=B))
         self.assertEqual(pipeline.pop_message()["error"], f"on node {B}: a.jsonl:3: cat.jpg")
         self.assertIsNone(pipeline.pop_message())
+        heard = []
+        pipeline.on_warning = heard.append
+        with self.assertLogs("headrace") as logs:
+            pipeline._warn("100 % lost")
+        self.assertEqual((heard, [record.getMessage() for record in logs.records]), (["100 % lost"], ["100 % lost"]))
         told = json.loads(pipeline.stats())
         self.assertEqual((told["samples"], told["skipped"]), (2, {"media-not-found": 1}))
 

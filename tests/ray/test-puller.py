@@ -159,7 +159,8 @@ class Run:
                 unittest.mock.patch.object(puller, "_SLICE", 0.01), unittest.mock.patch.object(puller, "_BRIEF", 0.002), \
                 unittest.mock.patch.object(room, "_FORGET", forget):
             team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)])
-            one = Puller(team, (Unit(0, part, 1) for part in range(n)), depth, None)
+            self.warnings = []
+            one = Puller(team, (Unit(0, part, 1) for part in range(n)), depth, None, self.warnings.append)
             try:
                 self.parts, told, begin = [], None, time.monotonic()
                 while (taken := one.take()) is not None:
@@ -265,6 +266,7 @@ class Pulls(unittest.TestCase):
         run = Run(["n1", "n2", "n3"], lambda index, _: (0.004, NEVER if index == 2 and time.monotonic() - begin > 0.2 else 0.003), 8)
         self.check(run, 8)
         self.assertGreater(run.counts["suspected"], 0)
+        self.assertIn("node n3 is suspected: others are asked", run.warnings)
 
     def test_own_link(self):
         """everything comes slowly after a while: no node is to blame"""
@@ -281,6 +283,7 @@ class Pulls(unittest.TestCase):
         self.check(run, 8, n=60)
         self.assertGreater(run.counts["lost"], 0)
         self.assertEqual(run.counts["reissued"], run.counts["lost"])
+        self.assertEqual(sum(" is lost, and asked for again: " in text for text in run.warnings), run.counts["lost"])
 
 
 class Places(unittest.TestCase):

@@ -157,6 +157,22 @@ class Watch(unittest.TestCase):
                 time.sleep(0.2)
             self.assertEqual(told["pid"], victim["pid"])
 
+    def test_died(self):
+        """of a producer that is killed what was lost is told; the one in its place has another process"""
+        with self.spread(dashboard="127.0.0.1:0", linger=300) as loader:
+            next(loader)
+            stats = self.step_until(loader, lambda told: len(told.get("producers", ())) == 2 and all(p.get("units") for p in told["producers"]))
+            pid = stats["producers"][1]["pid"]
+            os.kill(pid, signal.SIGKILL)
+            # whichever is sooner: that it is gone, or that its unit is late
+            stats = self.step_until(loader, lambda told: told["producers"][1].get("pid", pid) != pid
+                                    and told["units"].get("lost", 0) + told["units"].get("hedged", 0) > 0)
+            lost = [note for note in stats["notes"] if "is lost" in note["text"]]
+            self.assertEqual(len(lost) > 0, stats["units"].get("lost", 0) > 0)
+            for note in lost:
+                self.assertEqual(note["kind"], "warning")
+                self.assertRegex(note["text"], "^epoch [0-9]+, step [0-9]+, rank 0 is lost, and asked for again")
+
     def test_failed(self):
         """a run that fails says so, and why, and where"""
         path = self.folder / "failed.jsonl"

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
 import chromium  # noqa: E402 # pylint: disable=wrong-import-position
+import spread_stats  # noqa: E402 # pylint: disable=wrong-import-position
 
 from selenium.common.exceptions import StaleElementReferenceException  # noqa: E402 # pylint: disable=wrong-import-position
 from selenium.webdriver.common.by import By  # noqa: E402 # pylint: disable=wrong-import-position
@@ -333,6 +334,151 @@ class Made(chromium.Case):
             && t.getBBox().x + t.getBBox().width <= b.getBBox().x + b.getBBox().width)).map(t => t.textContent)""")
         self.assertEqual(out, [])
         self.check_accessible()
+
+
+class Nodes(chromium.Case):
+    """A run that is spread over nodes: numbers that a program gives to headrace._dashboard, once a second as SpreadLoader does"""
+    pictures = Page.pictures
+    FIRST = 3  # seconds of the run that the page has not seen
+
+    def setUp(self):
+        super().setUp()
+        try:
+            from headrace._dashboard import Dashboard
+        except ImportError:
+            self.driver.quit()
+            self.skipTest("no Python package was built")
+        self.at, self.make, self.over = self.FIRST, spread_stats.stats, threading.Event()
+        self.page = Dashboard(json.dumps(self.make(float(self.at))), "127.0.0.1:0", None)
+        self.thread = threading.Thread(target=self.go_on)
+        self.thread.start()
+        self.driver.get(self.page.uri)
+
+    def tearDown(self):
+        self.over.set()
+        self.thread.join()
+        try:
+            super().tearDown()
+        finally:
+            self.page.close()
+
+    def go_on(self):
+        while not self.over.wait(0.7):
+            self.at += 1
+            self.page.show(json.dumps(self.make(float(self.at))))
+
+    text, until = Page.text, Page.until
+
+    def rows(self, table):
+        """[[text of each cell]], of one moment"""
+        return self.driver.execute_script("return [...document.querySelectorAll(arguments[0])].map(r => [...r.cells].map(c => c.innerText))", f"#{table} tr")
+
+    def texts(self, selector):
+        """of all that are such, of one moment"""
+        return self.driver.execute_script("return [...document.querySelectorAll(arguments[0])].map(e => e.textContent)", selector)
+
+    def numbers(self):
+        """units of each producer, and of each link"""
+        return [[int(row[column].replace(",", "")) for row in self.rows(table)] for table, column in (("producers", 3), ("links", 1))]
+
+    def test_moves(self):
+        """two nodes: units and bytes grow, rates and shares are what they are made to be; verdict, graph and table have each producer"""
+        self.until(lambda: len(self.rows("producers")) == 2, "producers")
+        before = self.numbers()
+        self.until(lambda: all(b > a for old, new in zip(before, self.numbers()) for a, b in zip(old, new)), "more units")
+        first, second = spread_stats.NODES
+        self.until(lambda: [row[4] for row in self.rows("producers")] == ["6.0 MB/s"] * 2, "what is made now")
+        self.assertEqual([row[:3] for row in self.rows("producers")], [["0", first, "at work"], ["1", second, "at work"]])
+        self.until(lambda: [row[7] for row in self.rows("producers")] == ["imagefetch0 20 %", "imagefetch0 90 %"], "who works most")
+        self.assertEqual([[row[0], row[3], row[4]] for row in self.rows("links")], [[f"{first} (this node: no link)", "3.0 MB/s", "–"], [second, "3.0 MB/s", "30 MB/s"]])
+        self.assertIn("imagefetch0 works most", self.text("verdict"))
+        self.assertEqual(self.text("fact-rank"), "0 of 2")
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#graph rect.box")), 7)
+        self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#graph rect.most")), 1)
+        self.assertEqual(self.texts("#table th[scope=rowgroup]"), [f"node {first}, producer 0", f"node {second}, producer 1", "this rank"])
+        self.assertEqual(self.texts("#table th[scope=row]"), ["filesrc0", "imagefetch0", "resize0"] * 2 + ["patchify0"])
+        self.until(lambda: (self.driver.find_element(By.CSS_SELECTOR, "#wait path").get_attribute("d") or "").count("L") > 3, "a plot")
+
+    def test_died(self):
+        """a producer that does not answer is told, everywhere, and the others go on; one in its place counts from its start"""
+        self.until(lambda: len(self.rows("producers")) == 2, "producers")
+        self.page.note("warning", f"node {spread_stats.NODES[1]} is suspected: others are asked")
+        self.make = lambda at: spread_stats.stats(at, [spread_stats.producer(0, at, 0.2), spread_stats.dead(1)])
+        self.until(lambda: self.rows("producers")[1][2] == "no answer within 2 s", "it does not answer")
+        self.assertEqual(self.rows("producers")[1], ["1", spread_stats.NODES[1], "no answer within 2 s", "–", "–", "–", "–", "–"])
+        self.assertEqual(self.texts("#producers td.bad"), ["no answer within 2 s"])
+        told = f"node {spread_stats.NODES[1]}, producer 1: no answer within 2 s"
+        self.assertEqual(self.texts("#graph text.bad"), [told])
+        self.assertIn(told, self.texts("#table th[scope=rowgroup]"))
+        self.assertEqual(self.text("status"), "running")
+        before = self.numbers_of_first()
+        self.until(lambda: self.numbers_of_first() > before, "the other goes on")
+        self.assertIn("suspected", self.text("notes"))
+        self.driver.set_window_size(chromium.WIDTH, 1750)
+        self.picture("dashboard-nodes.png")
+        since = self.at
+        self.make = lambda at: spread_stats.stats(at, [spread_stats.producer(0, at, 0.2), spread_stats.producer(1, at - since, 0.4, pid=77)])
+        self.until(lambda: self.rows("producers")[1][2] == "at work" and "40 %" in self.rows("producers")[1][7], "one in its place")
+
+    def numbers_of_first(self):
+        return int(self.rows("producers")[0][3].replace(",", ""))
+
+    def test_silent(self):
+        """a program that tells no new numbers is said to, though the page is served"""
+        self.until(lambda: len(self.rows("producers")) == 2, "producers")
+        self.over.set()
+        self.until(lambda: "no new numbers for" in self.text("clock"), "that is said")
+        self.assertEqual(self.text("status"), "running")
+
+    def test_dead(self):
+        """the rank's process is gone: nobody answers; one that has failed says so"""
+        self.make = lambda at: spread_stats.stats(at, status="failed")
+        self.until(lambda: self.text("status") == "failed", "failed")
+        self.over.set()
+        self.page.close()
+        self.until(lambda: "does not answer since" in self.text("clock"), "it is gone")
+        self.assertEqual(self.text("status"), "failed")
+        self.assertIn("bad", self.driver.find_element(By.ID, "status").get_attribute("class"))
+
+    def test_accessible(self):
+        """by axe-core's rules, in both themes; what is wrong can be read; tables are reached by keys"""
+        self.make = lambda at: spread_stats.stats(at, [spread_stats.producer(0, at, 0.2), spread_stats.dead(1)])
+        self.until(lambda: self.driver.find_elements(By.CSS_SELECTOR, "#producers td.bad"), "one that does not answer")
+        for theme in ("light", "dark"):
+            self.assertEqual(self.driver.execute_script("return document.documentElement.dataset.theme"), theme)
+            self.check_accessible()
+            for selector in ("#producers td.bad", "#table th[scope=rowgroup]", "#links td"):
+                self.assertGreaterEqual(self.contrast(selector), 4.5, (theme, selector))
+            self.assertGreaterEqual(self.contrast("#graph text.bad", "fill"), 4.5, theme)
+            self.driver.find_element(By.ID, "theme").click()
+            time.sleep(0.2)
+        self.driver.execute_script("document.activeElement.blur(); window.scrollTo(0, 0)")
+        self.driver.get(self.page.uri)
+        self.until(lambda: self.driver.find_elements(By.CSS_SELECTOR, "#producers td.bad"), "the page again")
+        reached = self.tabs()
+        self.assertEqual([name for name, _ in reached], ["theme", "graph", "Table of the producers", "Table of the links", "Table of the elements"])
+        self.assertTrue(all(outline >= 2 for _, outline in reached), reached)
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        told = {(node["role"]["value"], node.get("name", {}).get("value", "")) for node in nodes if not node.get("ignored")}
+        for wanted in (("region", "Nodes"), ("columnheader", "link from node"), ("columnheader", "works most"), ("rowheader", spread_stats.NODES[1])):
+            self.assertIn(wanted, told)
+
+    def test_wide(self):
+        """sixty producers, a long reason, a small screen: what is wide or long scrolls in itself"""
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+        self.make = lambda at: spread_stats.stats(at, [*(spread_stats.producer(i, at) for i in range(60)), {**spread_stats.dead(60), "error": "x" * 300}])
+        self.until(lambda: len(self.rows("producers")) == 61, "all of them")
+        self.assertLessEqual(self.driver.execute_script("return document.documentElement.scrollWidth"), 390)
+        self.assertLess(self.driver.execute_script("return document.getElementById('graph').clientHeight"), 800)
+
+    def test_hostile(self):
+        """what nodes tell is shown, and never becomes part of the page"""
+        evil = "<img src=x onerror=alert(1)></script><b>"
+        self.make = lambda at: spread_stats.stats(at, [spread_stats.producer(0, at, ip=evil), {**spread_stats.dead(1), "error": evil}], node=evil,
+                                                  links={evil: spread_stats.stats(at)["links"][spread_stats.NODES[1]]})
+        self.until(lambda: evil in self.text("producers"), "it is shown")
+        self.assertIn(evil, self.text("links"))
+        self.assertEqual(self.driver.find_elements(By.CSS_SELECTOR, "main img, main script, td b, th b"), [])
 
 
 tap.main()

@@ -1,6 +1,7 @@
 """The loop of a trainer over pipelines that are spread over nodes."""
 from __future__ import annotations
 
+import functools
 import os
 import sys
 from collections.abc import Mapping
@@ -118,6 +119,11 @@ class SpreadLoader(Loader):
         if not self._started and not ray.is_initialized():
             ray.init(address=self._spread["address"])
         super()._start()
+
+    def _open_watch(self) -> None:
+        super()._open_watch()
+        if self._watch is not None:
+            cast(SpreadPipeline, self._pipeline).on_warning = functools.partial(self._watch.note, "warning")
 
     def _describe(self) -> dict[str, Any]:
         return cast(SpreadPipeline, self._pipeline).describe()

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import collections
 import json
+import logging
 import resource
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core import Error, Pipeline
@@ -20,7 +21,9 @@ from .then import Then
 from .unit import Made, Unit
 from .verdict import judge
 
-# a rank asks producers for their numbers so often in a second, all of them together: of many not each time
+_log = logging.getLogger("headrace")
+
+# so often in a second a rank asks producers for their numbers, and a producer is asked by all ranks
 _ASKS = 20
 
 
@@ -43,6 +46,7 @@ class SpreadPipeline:
         self._at = (0, 0, 0)  # epoch and step in it to begin with, and how many steps were before
         self._n_steps: int | None = None
         self._next = 0
+        self.on_warning: Callable[[str], None] | None = None  # who else wants to hear of them at once
         self._notes: list[dict[str, Any]] = []
         self._puller: Puller | None = None
         self._team: Team | None = None
@@ -93,7 +97,7 @@ class SpreadPipeline:
         ends = ([max(0, self._epochs * per_epoch)] if self._epochs else []) + ([self._steps] if self._steps else [])
         self._n_steps = min(ends) if per_epoch > 0 and ends else 0 if per_epoch == 0 else None
         self._next = before
-        self._puller = Puller(self._team, self._units(per_epoch), self._depth, self._then)
+        self._puller = Puller(self._team, self._units(per_epoch), self._depth, self._then, self._warn)
 
     def _units(self, per_epoch: int) -> Iterator[Unit]:
         epoch, step, number = self._at
@@ -132,6 +136,12 @@ class SpreadPipeline:
             if sample["error"] is not None:
                 self._skipped[sample["kind"]] += 1
                 self._notes.append({"type": "skipped", **sample, "error": f"on node {made.node}: {sample['error']}"})
+
+    def _warn(self, text: str) -> None:
+        """By the puller's thread, while the trainer may wait."""
+        _log.warning("%s", text)
+        if self.on_warning is not None:
+            self.on_warning(text)
 
     def pop_message(self) -> dict[str, Any] | None:
         return self._notes.pop(0) if self._notes else None
@@ -191,13 +201,13 @@ class SpreadPipeline:
             **times, "transfer_s": then.get("transfer_s", 0.0), "transfer_wait_s": stood, "cold_start_s": self._clock.cold_start_s,
             "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             "units": dict(puller.counts) if puller is not None else {}, "peak_units": puller.peak if puller is not None else 0,
-            "links": {ip: dict(vars(link)) for ip, link in sorted(puller.links.items())} if puller is not None else {},
+            "links": {ip: dict(vars(link)) for ip, link in sorted(dict(puller.links).items())} if puller is not None else {},
             "producers": self._gather(team) if team is not None else [], "elements": then.get("elements", [])}
         return json.dumps({**stats, **judge(stats), "recent": self._recent.add(stats) if status == "running" else None})
 
     def _gather(self, team: Team) -> list[dict[str, Any]]:
         """What producers tell, and of those that do not answer where they were."""
-        if time.monotonic() - self._gathered_at > len(self._gathered) / _ASKS:
+        if time.monotonic() - self._gathered_at > max(len(self._gathered), self._spec.world) / _ASKS:
             self._gathered = team.gather_stats()
             self._gathered_at = time.monotonic()
             for producer in self._gathered:

@@ -5,7 +5,7 @@ import collections
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ray
@@ -33,12 +33,14 @@ class Puller:
     """Asks for as many units as there is :class:`Room` for, and lets the next two come to the rank's node. A unit is
     pulled from one producer at a time, so that it is never there more than twice."""
 
-    def __init__(self, team: Team, units: Iterator[Unit], depth: int, then: Then | None) -> None:
+    def __init__(self, team: Team, units: Iterator[Unit], depth: int, then: Then | None,
+                 warn: Callable[[str], None] = _log.warning) -> None:
         self._team = team
         self._units = units
         self._next: Pending | None = None  # has no room yet
         self._room = Room(depth)
         self._then = then
+        self._warn = warn
         self._changed = threading.Condition()
         self._arrived: tuple[Unit, dict[str, Any]] | None = None  # and not taken yet
         self._failed: BaseException | None = None
@@ -289,7 +291,7 @@ class Puller:
         waited = now - head.first_at
         if waited > max(self._told, _TELL):
             self._told = waited + _TELL
-            _log.warning("%s has been waited for for %.0f s", head.unit, waited)
+            self._warn(f"{head.unit} has been waited for for {waited:.0f} s")
         if not head.attempts:
             return
         attempt = head.current
@@ -327,7 +329,7 @@ class Puller:
             return
         node = self._team.node_of(index)
         self.counts["suspected"] += 1
-        _log.warning("node %s is suspected: others are asked", node)
+        self._warn(f"node {self._team.ip_of(index) or node} is suspected: others are asked")
         now = time.monotonic()
         for pending in self._room.queue:
             if pending is but:
@@ -340,7 +342,7 @@ class Puller:
 
     def _lose(self, head: Pending, attempt: Attempt, error: Exception) -> None:
         """A producer, its node, or what it had made, is gone."""
-        _log.warning("%s is lost, and asked for again: %s", head.unit, str(error).splitlines()[0])
+        self._warn(f"{head.unit} is lost, and asked for again: {str(error).splitlines()[0]}")
         self.counts["lost"] += 1
         rest = head.tries.lose()
         if head.tries.is_hopeless:
@@ -359,6 +361,6 @@ class Puller:
         first, head.error = head.error, errors.make(value["error"], value["ip"], head.unit)
         if first is not None or value["error"]["class"] != _TRIED_ELSEWHERE or len(self._team.entries) < 2:
             raise head.error
-        _log.warning("%s; tried once more elsewhere", head.error)
+        self._warn(f"{head.error}; tried once more elsewhere")
         self._team.fail(attempt.index, dead=False)
         head.attempts.remove(attempt)

@@ -150,6 +150,11 @@ class Team:
         """Where it was last, as it tells itself; ``None``: it is not known yet."""
         return self._nodes.get(index)
 
+    def ip_of(self, index: int) -> str | None:
+        """The address of that node, for people."""
+        entry = self._entries.get(index)
+        return entry.ip if entry is not None else None
+
     def saw(self, index: int, node: str) -> None:
         """It has answered from there."""
         self._nodes[index] = node
