@@ -414,6 +414,7 @@ class Nodes(chromium.Case):
         before = self.numbers_of_first()
         self.until(lambda: self.numbers_of_first() > before, "the other goes on")
         self.assertIn("suspected", self.text("notes"))
+        self.until(lambda: (self.driver.find_element(By.CSS_SELECTOR, "#wait path").get_attribute("d") or "").count("L") > 5, "a plot")
         self.driver.set_window_size(chromium.WIDTH, 1750)
         self.picture("dashboard-nodes.png")
         since = self.at
