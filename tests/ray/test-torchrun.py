@@ -77,7 +77,6 @@ class Torchrun(unittest.TestCase):
             for rank, log in enumerate(self.logs(world, first)):
                 self.assertGreaterEqual(len(log), last - first)
                 self.assertEqual(trainer.strip(log), wanted[rank][first:first + len(log)])
-                self.assertEqual({(step["rank"], step["world"]) for step in log}, {(rank, world)})
                 ids.update(name for step in log[:last - first] for name in step["ids"])
                 pids |= {step["pid"] for step in log}
         self.assertEqual(ids, {f"r{i}": 1 for i in range(N)})

@@ -97,7 +97,6 @@ class Train(WithCluster):
             again = [step["loss"] for step in before[rank][last:]]
             self.assertEqual(again, [step["loss"] for step in after[rank][:len(again)]])
             self.assertNotEqual(before[rank][0]["pid"], after[rank][0]["pid"])
-            self.assertEqual({(step["rank"], step["world"]) for step in before[rank] + after[rank]}, {(rank, WORLD)})
             for step in before[rank][:last] + after[rank]:
                 epochs[step["epoch"]].update(step["ids"])
         everything = {f"r{i}": 1 for i in range(N)}
@@ -148,14 +147,14 @@ class Train(WithCluster):
 
         rank = ray.remote(Rank).options(num_cpus=1, scheduling_strategy=PlacementGroupSchedulingStrategy(
             group, placement_group_capture_child_tasks=True)).remote()
-        self.assertEqual(ray.get(rank.start.remote(self.text)), SIZE)
+        self.assertEqual(ray.get(rank.start.remote(self.text), timeout=120), SIZE)
         mine = sorted(actors())
         self.assertEqual(len(mine), 2)
         ray.util.remove_placement_group(group)
-        self.assertRaises(ray.exceptions.RayActorError, lambda: ray.get(rank.start.remote(self.text)))
+        self.assertRaises(ray.exceptions.RayActorError, lambda: ray.get(rank.start.remote(self.text), timeout=60))
         directory, producer = (ray.get_actor(name, NAMESPACE) for name in mine)
-        self.assertGreater(ray.get(directory.get_pid.remote()), 0)
-        self.assertEqual(ray.get(producer.where.remote())["index"], 0)
+        self.assertGreater(ray.get(directory.get_pid.remote(), timeout=60), 0)
+        self.assertEqual(ray.get(producer.where.remote(), timeout=60)["index"], 0)
         directory.leave.remote(0)
         self.wait_for_nobody()
 

@@ -52,8 +52,7 @@ def train(loader, config, *, state, save):
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-            file.write(json.dumps({**describe(step), "number": number, "loss": loss.item().hex(), "pid": os.getpid(),
-                                   "rank": loader.stats()["rank"], "world": loader.stats()["world"]}) + "\n")
+            file.write(json.dumps({**describe(step), "number": number, "loss": loss.item().hex(), "pid": os.getpid()}) + "\n")
             file.flush()
             if number % config["every"] == 0:
                 save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "loader": loader.state_dict(),
