@@ -136,29 +136,35 @@ class Producer:
 
 
 class FakeTeam(Team):
-    """Everybody is there from the beginning, and stays."""
+    """Everybody is there from the beginning, but the last one where it `joins` after so many units; and stays."""
 
-    def __init__(self, producers):  # pylint: disable=super-init-not-called
+    def __init__(self, producers, joins=0):  # pylint: disable=super-init-not-called
         self._spec = Spec("", 1, "spread", len(producers), 1, 2, 1, "")
         self._rank, self._node, self.ip = 0, HERE, HERE
         self._entries = {i: Entry(i, producer, producer.node, producer.node) for i, producer in enumerate(producers)}
         self._nodes = {i: producer.node for i, producer in enumerate(producers)}
         self._down, self._dead, self.suspects = {}, set(), Suspects()
+        self._joins, self._last = joins, self._entries.popitem() if joins else None
 
     def refresh(self):
-        pass
+        if self._last is not None and self._joins <= 0:
+            self._entries[self._last[0]] = self._last[1]
+
+    def saw(self, index, node):
+        super().saw(index, node)
+        self._joins -= 1
 
 
 class Run:
     """A rank that goes through N units over such a cluster."""
 
-    def __init__(self, nodes, takes, depth, step_s=0.002, n=N, forget=10.0, least=0.04):
+    def __init__(self, nodes, takes, depth, step_s=0.002, n=N, forget=10.0, least=0.04, joins=0):
         fake = FakeRay()
         with unittest.mock.patch.object(puller, "ray", fake), unittest.mock.patch.object(lateness, "_LEAST", least), \
                 unittest.mock.patch.object(lateness, "_LEAST_OF_FEW", least), \
                 unittest.mock.patch.object(puller, "_SLICE", 0.01), unittest.mock.patch.object(puller, "_BRIEF", 0.002), \
                 unittest.mock.patch.object(room, "_FORGET", forget):
-            team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)])
+            team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)], joins)
             self.warnings = []
             one = Puller(team, (Unit(0, part, 1) for part in range(n)), depth, None, self.warnings.append)
             try:
@@ -228,13 +234,14 @@ class Pulls(unittest.TestCase):
         self.assertLessEqual(sum(link.pulled_s for link in run.links.values()), run.took)
 
     def test_start(self):
-        """a producer that takes long to start is not late, nor is what it was asked for meanwhile"""
-        starts = [[0.0, 0.0], [2.5, 2.5]]  # two are in work at once
+        """a producer that joins, and takes long to start, is not late, nor is what it was asked for meanwhile"""
+        starts = [[], [2.5, 2.5]]  # two are in work at once
 
         def takes(index, _part):
             return starts[index].pop() if starts[index] else 0.02, 0.001
-        run = Run(["n1", "n2"], takes, 12, n=40, least=1.0)
-        self.check(run, 12, n=40)
+        run = Run(["n1", "n2"], takes, 16, n=60, least=1.0, joins=20)
+        self.check(run, 16, n=60)
+        self.assertEqual(starts[1], [])
         self.assertEqual(run.counts["hedged"], 0)
 
     def test_pick(self):
