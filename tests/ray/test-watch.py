@@ -102,6 +102,9 @@ class Watch(unittest.TestCase):
             self.assertGreater(metrics["headrace_element_items_total", (*labels, ("element", "resize0"), ("factory", "resize"))], 0)
             self.assertGreaterEqual(metrics["headrace_link_bytes_total", labels[:1]], stats["links"][cluster.IP]["bytes"])
             self.assertEqual(ask(loader, "healthz"), (200, "running\n"))
+            loader._pipeline._warn("what the thread that asks for units has to tell")
+            self.assertIn(("warning", "what the thread that asks for units has to tell"),
+                          [(note["kind"], note["text"]) for note in ask_stats(loader)["notes"]])
             told = loader.stats()
         last = json.loads(path.read_text().splitlines()[-1])["end"]
         self.assertEqual(last["status"], "stopped")
