@@ -140,9 +140,11 @@ class Numbers(unittest.TestCase):
             pipeline.stats()
         self.assertEqual(team.asked, 2)
         pipeline = self.pipeline(Team([spread_stats.producer(0, 1.0)]), world=200)
-        for _ in range(3):
-            pipeline.stats()
-        self.assertEqual(pipeline._team.asked, 1)
+        pipeline.stats()
+        for later, asked in ((9.0, 1), (10.5, 2)):
+            with mock.patch.object(time, "monotonic", lambda now=time.monotonic() + later: now):
+                pipeline.stats()
+            self.assertEqual(pipeline._team.asked, asked)
 
     def test_status(self):
         """running, ended with and without skipped samples, stopped, failed"""
