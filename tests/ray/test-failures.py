@@ -171,7 +171,9 @@ class Failures(unittest.TestCase):
         options = {"rank": 0, "world": WORLD, "framework": "numpy", "epochs": 1, "placement": "spread"}
         with SpreadLoader(self.text, **options) as spread:
             spread.load_state_dict(state)
-            self.assertEqual([trainer.describe(step) for step in spread], self.wanted[0][7:])
+            steps = list(spread)
+            self.assertEqual([trainer.describe(step) for step in steps], self.wanted[0][7:])
+            self.assertEqual([step.batch.step for step in steps], list(range(len(steps))))
         with SpreadLoader(self.text, **options, properties={"batch0.size": SIZE + 1}) as spread:
             spread.load_state_dict(state)
             with self.assertRaisesRegex(headrace.ParseError, f"{SIZE * WORLD}.*{(SIZE + 1) * WORLD}"):

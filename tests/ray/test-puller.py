@@ -139,7 +139,7 @@ class FakeTeam(Team):
     """Everybody is there from the beginning, but the last one where it `joins` after so many units; and stays."""
 
     def __init__(self, producers, joins=0):  # pylint: disable=super-init-not-called
-        self._spec = Spec("", 1, "spread", len(producers), 1, 2, 1, "")
+        self._spec = Spec("", 1, False, "spread", len(producers), 1, 2, 1, "")
         self._rank, self._node, self.ip = 0, HERE, HERE
         self._entries = {i: Entry(i, producer, producer.node, producer.node) for i, producer in enumerate(producers)}
         self._nodes = {i: producer.node for i, producer in enumerate(producers)}

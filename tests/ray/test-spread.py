@@ -10,6 +10,7 @@ import dataset
 import headrace
 import ray
 import tap
+import tokenizer
 from headrace.ray import SpreadDataError, SpreadLoader
 from ray._private.internal_api import node_stats
 
@@ -74,6 +75,36 @@ class Spread(unittest.TestCase):
                 for name in other:
                     self.assertTrue(cluster.same(mine[name], other[name]), name)
                 self.assertEqual(mine.batch.samples, other.batch.samples)
+
+    def test_packed_rows(self):
+        """packed rows that are numbered: those of a Loader, and gone on with on other numbers of ranks"""
+        tokenizer.write(self.data.folder / "tokenizer.json")
+        text = (f"scan=lengths on-error=skip filesrc location={self.data.folder}/ shuffle=window seed=3 ! jsonlparse ! imagefetch !"
+                f" tokenize tokenizer={self.data.folder}/tokenizer.json max-pixels=65536 ! imagedecode ! resize !"
+                " batch mode=packed max-tokens=400 pack-window=8 ! appsink")
+        state, n_rows = None, set()
+        for world in (2, 3, 1):
+            options = {"world": world, "epochs": 2, "framework": "numpy"}
+            behind_second = None
+            for rank in range(world):
+                with SpreadLoader(text, rank=rank, **options) as spread, headrace.Loader(text, rank=rank, **options) as loader:
+                    for one in (spread, loader):
+                        if state is not None:
+                            one.load_state_dict(state)
+                    n = 0
+                    for _ in range(2):
+                        for mine, other in zip(spread, loader, strict=True):
+                            self.check_step(mine, other)
+                            self.assertEqual(json.loads(spread.state_dict()["checkpoint"]),
+                                             json.loads(loader.state_dict()["checkpoint"]))
+                            n += 1
+                            n_rows.add(other.batch.place)
+                            if rank == 0 and n == 2:
+                                behind_second = spread.state_dict()
+                    self.assertGreater(n, 3)
+                    self.assertEqual(len(spread), len(loader))
+            state = behind_second
+        self.assertGreater(len(n_rows), 8)
 
     def test_errors(self):
         """a sample that is bad is an error of its class, which says node, unit, element and line; only its own unit fails"""

@@ -24,7 +24,7 @@ def fingerprint(step):
 def describe(step):
     """What is written down of a step."""
     batch = step.batch
-    return {"epoch": batch.epoch, "step": batch.step, "sha": fingerprint(step),
+    return {"epoch": batch.epoch, "sha": fingerprint(step),
             "ids": [sample["id"] for sample in batch.samples if not sample["skipped"]]}
 
 
@@ -39,7 +39,7 @@ def expected(text, world):
 
 def strip(log):
     """What two logs must have in common."""
-    return [{name: step[name] for name in ("epoch", "step", "sha", "ids")} for step in log]
+    return [{name: step[name] for name in ("epoch", "sha", "ids")} for step in log]
 
 
 def read_log(path):

@@ -89,9 +89,10 @@ class SpreadLoader(Loader):
             raise ValueError("appmap calls a function of this process, and the pipeline runs in others")
         if made.get(None, "limit"):
             raise ValueError("limit= may end a run inside a step, which is for one pipeline alone: use steps=")
-        if any("packed" in str(mode) for mode in self._find(made, "mode").values()):
-            raise ValueError("batch mode=packed: how many steps an epoch of packed rows has is not known to ranks that ask"
-                             " for units; use mode=padded, or headrace.Loader")
+        packed = any("packed" in str(mode) for mode in self._find(made, "mode").values())
+        if packed and "lengths" not in str(made.get(None, "scan")):
+            raise ValueError("batch mode=packed without scan=lengths: how many rows an epoch has is not known beforehand, so ranks"
+                             " cannot ask for them; set scan=lengths, with tokenize in front of imagedecode")
         rank, world, epochs = made.get(None, "rank"), made.get(None, "world"), self._find_epochs(made)
         steps = made.get(None, "steps")
         asked = Pipeline(str(made))
@@ -101,7 +102,7 @@ class SpreadLoader(Loader):
             asked.set(None, "cpus", max(1, round(spread["num_cpus"])))
         if "auto" in asked.get(None, "scan"):
             asked.set(None, "scan", "lines")
-        spec = Spec(text=str(asked), world=world, placement=spread["placement"],
+        spec = Spec(text=str(asked), world=world, rows=packed, placement=spread["placement"],
                     n_producers=spread["producers"] or world, num_cpus=spread["num_cpus"], at_once=spread["at_once"],
                     linger=spread["linger"], job=spread["job"])
         # what a Loader calls is there, as of a pipeline in a process of its own

@@ -43,7 +43,8 @@ class SpreadPipeline:
         self._then = then
         self._clock = Clock()
         self._checkpoint: str | None = None
-        self._at = (0, 0, 0)  # epoch and step in it to begin with, and how many steps were before
+        self._at = (0, 0, 0)  # epoch and slice of rank 0 in it to begin with, and how many steps were before
+        self._n_slices = 0  # of an epoch
         self._n_steps: int | None = None
         self._next = 0
         self.on_warning: Callable[[str], None] | None = None  # who else wants to hear of them at once
@@ -80,7 +81,9 @@ class SpreadPipeline:
     def resume(self, checkpoint: str, *, force: bool = False) -> None:
         self._made.resume(checkpoint, force=force)  # that it is one at all
         document = json.loads(checkpoint)
-        self._checkpoint, self._at = checkpoint, (document["epoch"], document["step"], document["steps"])
+        # of rows it says how many there were, of all ranks
+        at = document["step"] * (1 if self._spec.rows else self._spec.world)
+        self._checkpoint, self._at = checkpoint, (document["epoch"], at, document["steps"])
 
     def start(self) -> None:
         if self._stopped:
@@ -88,24 +91,36 @@ class SpreadPipeline:
         self._clock = Clock()
         self._team = Team(self._spec, self._rank)
         try:
-            per_epoch = self._team.plan(self._checkpoint)
+            self._n_slices = self._team.plan(self._checkpoint)
         except BaseException:  # KeyboardInterrupt, too
             self._failed = True
             self._team.leave()
             raise
-        _, _, before = self._at
-        ends = ([max(0, self._epochs * per_epoch)] if self._epochs else []) + ([self._steps] if self._steps else [])
-        self._n_steps = min(ends) if per_epoch > 0 and ends else 0 if per_epoch == 0 else None
-        self._next = before
-        self._puller = Puller(self._team, self._units(per_epoch), self._depth, self._then, self._warn)
+        self._n_steps = self._find_end()
+        self._puller = Puller(self._team, self._units(), self._depth, self._then, self._warn)
 
-    def _units(self, per_epoch: int) -> Iterator[Unit]:
-        epoch, step, number = self._at
+    def _find_end(self) -> int | None:
+        """How many steps there are, with those before; ``None``: as many as somebody takes."""
+        epoch, at, before = self._at
+        if self._n_slices == 0:
+            return 0
+        ends = [self._steps] if self._steps else []
+        if self._epochs > epoch:
+            ends.append(before + self._steps_of(self._n_slices - at) + (self._epochs - epoch - 1) * self._steps_of(self._n_slices))
+        elif self._epochs:
+            ends.append(before)
+        return min(ends, default=None)
+
+    def _steps_of(self, n_slices: int) -> int:
+        return -(-n_slices // self._spec.world)
+
+    def _units(self) -> Iterator[Unit]:
+        epoch, at, number = self._at
         while self._n_steps is None or number < self._n_steps:
-            if step >= per_epoch:
-                epoch, step = epoch + 1, 0
-            yield Unit(epoch, step * self._spec.world + self._rank, self._spec.world)
-            step, number = step + 1, number + 1
+            if at >= self._n_slices:
+                epoch, at = epoch + 1, 0
+            yield Unit(epoch, at + self._rank, self._spec.world, at % self._spec.world)
+            at, number = at + self._spec.world, number + 1
 
     def pull(self) -> Made | None:
         if self._stopped:
@@ -164,7 +179,11 @@ class SpreadPipeline:
 
     def checkpoint(self, made: Made) -> str:
         assert self._puller is not None
-        return join_document(self._puller.fixed, {**made.position, "steps": made.step + 1})
+        position = {**made.position, "steps": self._at[2] + made.step + 1}
+        if self._spec.rows:  # which one came first on this number of ranks, who made it does not know
+            at = made.unit.slice - self._rank + self._spec.world
+            position["epoch"], position["step"] = (made.epoch + 1, 0) if at >= self._n_slices else (made.epoch, at)
+        return join_document(self._puller.fixed, position)
 
     @property
     def n_steps(self) -> int | None:

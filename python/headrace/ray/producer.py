@@ -91,9 +91,9 @@ class Producer:
                 "fixed": fixed if with_document else None, "made_s": took}
 
     def plan(self, checkpoint: str | None) -> dict[str, Any]:
-        """How many steps an epoch has, of each rank; with a checkpoint after it has been found to fit."""
+        """How many slices an epoch has; with a checkpoint after it has been found to fit."""
         try:
-            pipeline = self._spec.make_ordinary(epochs=1)
+            pipeline = self._spec.make_epoch()
             pipeline.start()
             try:
                 n_steps = pipeline.n_steps if pipeline.n_steps is not None else _count_steps(pipeline)
@@ -106,7 +106,7 @@ class Producer:
                 resumed.stop()
         except _core.Error as error:
             return {**self._where, "error": describe(error)}
-        return {**self._where, "n_steps": n_steps}
+        return {**self._where, "n_slices": n_steps * (1 if self._spec.rows else self._spec.world)}
 
     def stats(self) -> dict[str, Any]:
         """The pipeline's own (docs/stats.md), and what became of it."""

@@ -17,11 +17,13 @@ class Spec:
     """The same on all ranks: its name is what they find each other by.
 
     :ivar text: the pipeline of a producer, in its canonical form, in request mode.
+    :ivar rows: packed rows, which are numbered: each is a unit.
     :ivar linger: seconds that producers stay behind the last sign of any rank.
     """
 
     text: str
     world: int
+    rows: bool
     placement: str
     n_producers: int
     num_cpus: float
@@ -41,9 +43,9 @@ class Spec:
         """For units that are asked for."""
         return Pipeline(self.text)
 
-    def make_ordinary(self, epochs: int) -> Pipeline:
-        """For what only a run through the order knows: how many steps it has."""
+    def make_epoch(self) -> Pipeline:
+        """For what only a run through the order knows: how many steps it has; of rows, which one rank gets all of."""
         pipeline = Pipeline(self.text)
-        pipeline.set(None, "requests", False)
-        pipeline.set(None, "epochs", epochs)
+        for name, value in {"requests": False, "epochs": 1, **({"world": 1} if self.rows else {})}.items():
+            pipeline.set(None, name, value)
         return pipeline

@@ -74,7 +74,7 @@ class Team:
         return list(self._entries.values())
 
     def plan(self, checkpoint: str | None) -> int:
-        """How many steps an epoch has, which all producers know; and whether the checkpoint fits. Waits as long as lines
+        """How many slices an epoch has, which all producers know; and whether the checkpoint fits. Waits as long as lines
         are counted; gives signs of life meanwhile."""
         until = time.monotonic() + _COME
         failed: Exception | None = None
@@ -95,7 +95,7 @@ class Team:
                 if "error" in told:
                     raise errors.make(told["error"], told["ip"], None)
                 self.saw(entry.index, told["node"])
-                return int(told["n_steps"])
+                return int(told["n_slices"])
             if time.monotonic() > until:
                 raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
                     f"no producer has come within {_COME:.0f} s; has the cluster {self._spec.num_cpus:g} processors left for"

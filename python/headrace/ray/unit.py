@@ -11,16 +11,17 @@ class Unit(NamedTuple):
     """What one rank gets in one step."""
 
     epoch: int
-    slice: int  # step * world + rank: docs/order.md, request mode
+    slice: int  # step * world + rank, or the number of a row: docs/order.md, request mode
     world: int
+    base: int = 0  # rows that were left when an epoch was gone on with on another number of ranks: where steps begin
 
     @property
     def step(self) -> int:
-        return self.slice // self.world
+        return (self.slice - self.base) // self.world
 
     @property
     def rank(self) -> int:
-        return self.slice % self.world
+        return (self.slice - self.base) % self.world
 
     def __str__(self) -> str:
         return f"epoch {self.epoch}, step {self.step}, rank {self.rank}"
