@@ -128,12 +128,12 @@ class Failures(unittest.TestCase):
         finally:
             done.set()
             thread.join()
-        self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
         batch = max(step["nbytes"] for log in logs for step in log)
         print(f"# {watch.looks} looks: {watch.bytes} bytes in all stores, {watch.bytes / batch / WORLD:.1f} batches of {batch} a rank;"
               f" counted {[rank['peak_units'] for rank in stats]}", flush=True)
         self.assertGreater(watch.bytes, 2 * WORLD * batch, "there is nothing to be seen")
         self.assertLessEqual(watch.bytes, (depth + 1) * WORLD * (batch + OVERHEAD))
+        self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
 
     def test_node_killed(self):
         """a node is gone, with its object store and all its producers"""
