@@ -330,7 +330,7 @@ consume_one (HrElement *sink)
 {
   HrWorker *worker = worker_of (sink);
   HrBuffer *buffer = next (sink);
-  gint64 begin = hr_now ();
+  gint64 end = 0;
   gboolean good = buffer != NULL;
 
   if (good) {
@@ -339,10 +339,11 @@ consume_one (HrElement *sink)
       hr_buffer_unref (buffer);
     else
       good = hr_work_consume (worker, buffer);
-    hr_counter_add (&worker->working, hr_now () - begin);
+    end = hr_now ();
+    hr_counter_add (&worker->working, end - sink->run->got_at); /* what a trace calls the step */
   }
   if (good) {
-    hr_sink_done (sink->run, hr_now ());
+    hr_sink_done (sink->run, end);
   } else {
     if (buffer == NULL)
       hr_work_finish (worker);

@@ -58,7 +58,8 @@ class Compiler:
         assert ran.returncode == 0, ran.stdout
 
     def find(self, target, ending):
-        found = [line for line in self.commands[target] if f" -c ../{ending} " in line + " " or f" -o {target} " in line and not ending]
+        path = os.path.relpath(ROOT / ending, BUILD)  # as the build names it
+        found = [line for line in self.commands[target] if f" -c {path} " in line + " " or f" -o {target} " in line and not ending]
         assert len(found) == 1, (target, ending, len(found))
         return shlex.split(found[0])
 

@@ -83,7 +83,13 @@ def test_killed(runs, folder):
         for run in pair:
             run.send_signal(signal.SIGKILL)
             run.communicate()
-    assert cache.is_dir(), "none has come to store anything"
+    if not cache.is_dir():  # a machine that has so much to do that none has come to store anything
+        run = runs.start(cache)
+        while not cache.is_dir() and run.poll() is None:
+            time.sleep(0.005)
+        run.kill()
+        run.communicate()
+    assert cache.is_dir(), "nothing is stored"
     # as if a kill had been between the bytes and the name, some time ago
     old = cache / ("0" * 64 + ".abcdef.tmp")
     old.write_bytes(b"half")

@@ -99,20 +99,33 @@ finish (HrHttp *http, Sum *sum, guint n)
     g_assert_true (hr_http_poll (http, -1, -1, NULL));
 }
 
+/* after WARM quick ones; on a busy machine they are not all quick, and we begin anew */
+static HrHttp *
+warm_up (const HrHttpOptions *options, FakeServer *server, Sum *sum)
+{
+  for (;;) {
+    g_autoptr (GError) error = NULL;
+    HrHttp *http = hr_http_new (options, &error);
+
+    g_assert_no_error (error);
+    *sum = (Sum){ 0 };
+    for (guint i = 0; i < WARM; i++) {
+      submit (http, server, "/quick", sum);
+      finish (http, sum, i + 1);
+    }
+    if (hr_http_get_counts (http)->hedged == 0)
+      return http;
+    hr_http_free (http);
+  }
+}
+
 /* @n late ones after WARM quick ones */
 static void
 run (Script *script, const HrHttpOptions *options, guint n, Sum *sum, HrHttpCounts *counts)
 {
   g_autoptr (FakeServer) server = fake_server_new (answer, script);
-  g_autoptr (GError) error = NULL;
-  g_autoptr (HrHttp) http = hr_http_new (options, &error);
+  g_autoptr (HrHttp) http = warm_up (options, server, sum);
 
-  g_assert_no_error (error);
-  for (guint i = 0; i < WARM; i++) {
-    submit (http, server, "/quick", sum);
-    finish (http, sum, i + 1);
-  }
-  g_assert_cmpuint (hr_http_get_counts (http)->hedged, ==, 0);
   for (guint i = 0; i < n; i++)
     submit (http, server, "/late", sum);
   finish (http, sum, WARM + n);
@@ -156,17 +169,14 @@ test_both (void)
   Script script = { .fault = BOTH };
   g_autoptr (FakeServer) server = fake_server_new (answer, &script);
   HrHttpOptions options = get_options ();
-  g_autoptr (HrHttp) http = hr_http_new (&options, NULL);
   Sum sum = { 0 };
+  g_autoptr (HrHttp) http = warm_up (&options, server, &sum);
+  guint n_before = fake_server_get_n_requests (server);
 
-  for (guint i = 0; i < WARM; i++) {
-    submit (http, server, "/quick", &sum);
-    finish (http, &sum, i + 1);
-  }
   submit (http, server, "/late", &sum);
   while (hr_http_get_counts (http)->hedged == 0 && sum.n_done == WARM)
     g_assert_true (hr_http_poll (http, -1, -1, NULL));
-  while (fake_server_get_n_requests (server) < WARM + 2) /* it has been sent */
+  while (fake_server_get_n_requests (server) < n_before + 2) /* it has been sent */
     g_assert_true (hr_http_poll (http, -1, 5, NULL));
   g_usleep (900 * 1000);
   finish (http, &sum, WARM + 1);
