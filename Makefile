@@ -74,7 +74,7 @@ test-clang: ## the tests, compiled by clang with warnings as errors
 	@$(DEPS) build test long
 	@tools/venv
 	@CC=clang CXX=clang++ tools/compile build/clang -Dwerror=true
-	@tools/run-tests build/clang --no-suite long
+	@tools/run-tests build/clang --no-suite long -t 10
 
 .PHONY: test-long
 test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
