@@ -147,7 +147,7 @@ thread_main (void *data)
   while ((flight = next_flight (courier)) != NULL) {
     error = NULL;
     if (!hr_cuda_upload_wait (flight->upload, &error)) /* sources stay as long as need be */
-      flight->device->cudart->StreamSynchronize (flight->device->stream);
+      hr_cuda_device_settle (flight->device);
     flight_free (flight);
     hr_mutex_lock (&courier->lock);
     set_error (courier, error);

@@ -79,6 +79,15 @@ hr_cuda_device_put_event (HrCudaDevice *device, HrCudaEvent event, gboolean time
   hr_mutex_unlock (&device->lock);
 }
 
+void
+hr_cuda_device_settle (const HrCudaDevice *device)
+{
+  /* what comes out here may be the error of an earlier call, and nothing has been waited for: the
+   * second time it is. If that fails as well the stream is lost, and all that was in it */
+  if (device->cudart->StreamSynchronize (device->stream) != HR_CUDA_SUCCESS)
+    device->cudart->StreamSynchronize (device->stream);
+}
+
 /* ---- blocks ---- */
 
 static Block *
@@ -105,10 +114,11 @@ static void
 block_free (HrCudaDevice *device, Block *block)
 {
   for (guint i = 0; i < block->pending->len; i++) {
-    device->cudart->EventSynchronize (block->pending->pdata[i]);
+    if (device->cudart->EventSynchronize (block->pending->pdata[i]) != HR_CUDA_SUCCESS)
+      device->cudart->EventSynchronize (block->pending->pdata[i]); /* as in settle() */
     hr_cuda_device_put_event (device, block->pending->pdata[i], FALSE);
   }
-  device->cudart->StreamSynchronize (device->stream); /* where it was written */
+  hr_cuda_device_settle (device); /* where it was written */
   if (device->cudart->Free (block->address) != HR_CUDA_SUCCESS)
     device->cudart->GetLastError ();
   g_ptr_array_unref (block->pending);

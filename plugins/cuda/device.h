@@ -60,6 +60,9 @@ HrCudaEvent hr_cuda_device_get_event (HrCudaDevice *device, gboolean timed, GErr
 /* what waits for it already goes on doing so */
 void hr_cuda_device_put_event (HrCudaDevice *device, HrCudaEvent event, gboolean timed);
 
+/* waits until nothing is under way in our stream: what it reads and writes may go then */
+void hr_cuda_device_settle (const HrCudaDevice *device);
+
 struct _HrCudaUpload;
 /* the first address */
 void *hr_cuda_memory_get_address (const HrMemory *memory);

@@ -119,7 +119,7 @@ hr_patch_kernel_free (HrPatchKernelOn *kernel)
 {
   HrCudaDevice *device = kernel->device;
 
-  device->cudart->StreamSynchronize (device->stream); /* what is in it still runs it */
+  hr_cuda_device_settle (device); /* what is in it still runs it */
   if (kernel->library != NULL)
     device->cudart->LibraryUnload (kernel->library);
   hr_memory_unref (kernel->table);

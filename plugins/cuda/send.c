@@ -345,7 +345,7 @@ hr_cuda_send (HrCudaTarget *target, HrBuffer *batch, GPtrArray *sources, HrOut *
   send.items = g_array_new (FALSE, FALSE, sizeof (Item));
   ok = send_all (&send, error);
   if (!ok) /* some may be on its way: sources are free when the stream has come so far */
-    target->device->cudart->StreamSynchronize (target->device->stream);
+    hr_cuda_device_settle (target->device);
   g_array_unref (send.items);
   g_clear_pointer (&send.images, g_array_unref);
   hr_memory_unref (send.fields);
