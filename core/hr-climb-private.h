@@ -45,7 +45,8 @@ struct _HrClimb {
   gboolean gained;  /* since it settled last */
   guint n_odd;      /* windows in a row that are unlike base */
   gdouble settled, retry;
-  guint n_idle; /* times that it looked again, and found nothing */
+  guint n_idle;   /* times that it looked again, and found nothing */
+  guint n_barren; /* looks before it first settled that found nothing */
 };
 
 void hr_climb_turn (HrClimb *climb, HrClimbKnob *knob, guint64 value);

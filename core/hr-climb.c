@@ -12,6 +12,9 @@
 #define SLICE_STEPS 3
 #define LEAST_SLICES 4
 #define MOST_SLICES 32
+/* so many looks must find nothing before it settles for the first time: in the first one a source
+ * that is being opened may hide what binds later */
+#define BARREN_LOOKS 4
 /* a setting that gives less is not worth its threads and bytes */
 #define LEAST_GAIN 0.05
 /* fed and settled, and the trainer waits more than that: the climb goes on */
@@ -288,6 +291,12 @@ decide (HrClimb *climb, const HrClimbCounts *counts)
     break;
   }
   if (look.waiting <= HR_MODEL_GOOD_WAIT_RATIO || !hr_climb_try (climb, counts)) {
+    if (look.waiting > HR_MODEL_GOOD_WAIT_RATIO && climb->settled < 0
+        && ++climb->n_barren < BARREN_LOOKS) {
+      climb->phase = HR_CLIMB_LOOK;
+      begin_window (climb, counts);
+      return FALSE;
+    }
     settle (climb, counts, &look);
     begin_window (climb, counts);
     return FALSE;
