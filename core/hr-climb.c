@@ -290,20 +290,18 @@ decide (HrClimb *climb, const HrClimbCounts *counts)
       return FALSE;
     break;
   }
-  if (look.waiting <= HR_MODEL_GOOD_WAIT_RATIO || !hr_climb_try (climb, counts)) {
-    if (look.waiting > HR_MODEL_GOOD_WAIT_RATIO && climb->settled < 0
-        && ++climb->n_barren < BARREN_LOOKS) {
-      climb->phase = HR_CLIMB_LOOK;
-      begin_window (climb, counts);
-      return FALSE;
-    }
-    settle (climb, counts, &look);
-    begin_window (climb, counts);
-    return FALSE;
+  if (look.waiting > HR_MODEL_GOOD_WAIT_RATIO && hr_climb_try (climb, counts)) {
+    climb->base = look;
+    climb->phase = HR_CLIMB_TRIAL;
+    return TRUE;
   }
-  climb->base = look;
-  climb->phase = HR_CLIMB_TRIAL;
-  return TRUE;
+  if (look.waiting > HR_MODEL_GOOD_WAIT_RATIO && climb->settled < 0
+      && ++climb->n_barren < BARREN_LOOKS)
+    climb->phase = HR_CLIMB_LOOK;
+  else
+    settle (climb, counts, &look);
+  begin_window (climb, counts);
+  return FALSE;
 }
 
 /* fewer processors than before: at once */

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import tempfile
 import time
+import unittest
 
 # Before ray is imported: a token of our own, so that another cluster on this machine is another one. Processes of
 # the cluster inherit all of it.
@@ -22,6 +23,7 @@ if "HR_RAY_FOLDER" not in os.environ:
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
 FOLDER = pathlib.Path(os.environ["HR_RAY_FOLDER"])
 
+import dataset  # noqa: E402
 import numpy as np  # noqa: E402
 import ray  # noqa: E402
 
@@ -38,6 +40,21 @@ def start(**options):
 
 def finish():
     ray.shutdown()
+
+
+class WithCluster(unittest.TestCase):
+    """Tests on a node of this process, over one set of data, in which a record's image is missing."""
+
+    @classmethod
+    def setUpClass(cls):
+        start()
+        cls.data = dataset.DataSet(bad={5})
+        cls.text = cls.data.pipeline(head="on-error=skip", tail="prefetchqueue")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.data.remove()
+        finish()
 
 
 def wait_for(what, seconds=120):

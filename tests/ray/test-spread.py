@@ -3,10 +3,8 @@
 import json
 import threading
 import time
-import unittest
 
 import cluster
-import dataset
 import headrace
 import ray
 import tap
@@ -18,18 +16,7 @@ WORLD = 2
 EPOCHS = 2
 
 
-class Spread(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cluster.start()
-        cls.data = dataset.DataSet(bad={5})
-        cls.text = cls.data.pipeline(head="on-error=skip", tail="prefetchqueue")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.data.remove()
-        cluster.finish()
-
+class Spread(cluster.WithCluster):
     def spread(self, **options):
         return SpreadLoader(self.text, **{"framework": "numpy", "epochs": EPOCHS, **options})
 

@@ -8,12 +8,10 @@ import subprocess
 import sys
 import tempfile
 import time
-import unittest
 import urllib.error
 import urllib.request
 
 import cluster
-import dataset
 import headrace
 import tap
 from headrace.ray import SpreadDataError, SpreadLoader
@@ -39,18 +37,7 @@ def ask_stats(loader):
     return json.loads(ask(loader, "stats.json")[1])
 
 
-class Watch(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cluster.start()
-        cls.data = dataset.DataSet(bad={5})
-        cls.text = cls.data.pipeline(head="on-error=skip", tail="prefetchqueue")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.data.remove()
-        cluster.finish()
-
+class Watch(cluster.WithCluster):
     def setUp(self):
         self.temporary = tempfile.TemporaryDirectory(prefix="hr-watch-")  # pylint: disable=consider-using-with
         self.folder = pathlib.Path(self.temporary.name)
