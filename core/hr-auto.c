@@ -13,8 +13,9 @@
 /* a look takes some microseconds an element */
 #define CLIMBING 25000000
 #define SETTLED 200000000
-/* transfers: as many as a laptop's line keeps busy; and more than any server takes from one */
-#define FIRST_TRANSFERS 8
+/* transfers: few enough for any server, and enough to show soon what more would do; and more than
+ * any server takes from one */
+#define FIRST_TRANSFERS 32
 #define MOST_TRANSFERS 1024
 #define MOST_ITEMS 16384
 #define MOST_STEPS 1024
@@ -208,6 +209,15 @@ count_queues (const HrElement *element, HrClimbPart *part)
     hr_mutex_lock (&link->lock);
     part->n_starved += link->n_starved;
     part->n_full += link->n_full;
+    hr_mutex_unlock (&link->lock);
+  }
+  if (element->outputs->len == 0)
+    part->n_awaited = part->items;
+  for (guint i = 0; i < element->outputs->len; i++) {
+    HrLink *link = element->outputs->pdata[i];
+
+    hr_mutex_lock (&link->lock);
+    part->n_awaited += link->n_starved;
     hr_mutex_unlock (&link->lock);
   }
 }

@@ -24,6 +24,13 @@ busy_of (const Analysis *a, guint part)
   return (a->counts->parts[part].busy - a->climb->parts[part].busy) / a->steps;
 }
 
+/* who is busy filling a queue that is never empty holds nobody up */
+static gboolean
+is_awaited (const Analysis *a, guint part)
+{
+  return a->counts->parts[part].n_awaited > a->climb->parts[part].n_awaited;
+}
+
 static gdouble
 cpu_of (const Analysis *a, guint part)
 {
@@ -136,7 +143,7 @@ analyse (Analysis *a)
 
       grows |= widens (knob) && knob->knob.part == i && can_grow (a, knob);
     }
-    if (!grows)
+    if (!grows && is_awaited (a, i))
       a->goal = MAX (a->goal, a->times[i]);
   }
 }

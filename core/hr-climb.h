@@ -35,6 +35,7 @@ typedef struct {
  *   in flight, summed over all of them
  * @cpu: seconds of processors
  * @n_starved, @n_full: how often the queue in front of it was empty for it, and full for others
+ * @n_awaited: how often who comes next found nothing from it; of who has nobody behind it: items
  * @width: workers, or transfers at once, as it is now
  *
  * Sums since the beginning, but @width.
@@ -43,6 +44,7 @@ typedef struct {
   gdouble busy, cpu;
   guint64 items, bytes;
   guint64 n_starved, n_full;
+  guint64 n_awaited;
   guint width;
 } HrClimbPart;
 

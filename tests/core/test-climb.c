@@ -17,6 +17,8 @@ typedef struct {
   gdouble bandwidth; /* bytes a second of all together; 0: no limit */
   guint crowd;       /* more at once make each slower; 0: never */
   guint fixed;       /* width, where no knob has it */
+  gdouble opening;   /* seconds from the start that it is at work all the time */
+  gboolean ahead;    /* who comes next never waits for it */
 } Part;
 
 typedef struct {
@@ -179,7 +181,8 @@ sim_tick (Sim *sim)
     /* who shares a line that is full is in flight for longer */
     if (part->bandwidth > 0 && part->bytes * part->items / part->bandwidth >= period)
       time = period * (gdouble)width / part->items;
-    sim->parts[i].busy += time * part->items * steps;
+    sim->parts[i].busy += sim->counts.now < part->opening ? TICK : time * part->items * steps;
+    sim->parts[i].n_awaited += !part->ahead;
     sim->parts[i].cpu += part->cpu * part->items * steps;
     sim->parts[i].items = (guint64)(sim->progress * part->items);
     sim->parts[i].bytes = (guint64)(sim->progress * part->items * part->bytes);
@@ -397,6 +400,31 @@ test_fed (void)
   sim_clear (&sim);
 }
 
+/* a source that is being opened hides what binds later, and one that fills a queue ahead, which is
+ * never empty, does not bind at all: neither may end the search */
+static void
+test_opening (void)
+{
+  const struct {
+    gdouble opening;
+    gboolean ahead;
+  } sources[] = { { 6, FALSE }, { 30, TRUE } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (sources); i++)
+    for (guint32 seed = 0; seed < 20; seed++) {
+      Case c = decode_bound ();
+      Sim sim;
+
+      c.load.noise = 0.1;
+      c.load.parts[0].opening = sources[i].opening;
+      c.load.parts[0].ahead = sources[i].ahead;
+      sim_init (&sim, &c, seed);
+      sim_run (&sim, 30);
+      assert_near_best (&c, 0.1);
+      sim_clear (&sim);
+    }
+}
+
 /* half an hour on one load: what does not help is tried ever less often */
 static void
 test_stays (gconstpointer data)
@@ -594,6 +622,7 @@ main (int argc, char **argv)
     g_test_add_data_func (stays, GUINT_TO_POINTER (i), test_stays);
   }
   g_test_add_func ("/climb/fed", test_fed);
+  g_test_add_func ("/climb/opening", test_opening);
   g_test_add_func ("/climb/faster-trainer", test_faster_trainer);
   g_test_add_func ("/climb/slower-network", test_slower_network);
   g_test_add_func ("/climb/restless", test_restless);
