@@ -199,14 +199,22 @@ wait_release (HrLink *link, HrRun *run, guint *n_new)
   hr_mutex_lock (&link->lock);
 }
 
+/* with the lock. Who takes out is told, however it waits. */
+static void
+end_filling (HrLink *link)
+{
+  if (link->min_fill == 0)
+    return;
+  link->min_fill = 0;
+  hr_cond_broadcast (&link->not_empty);
+  if (link->to_bell)
+    hr_bell_ring (&link->to->run->bell);
+}
+
 static void
 wait_room (HrLink *link, guint *n_new)
 {
-  /* a prefetchqueue that still fills cannot get any fuller */
-  if (link->min_fill > 0) {
-    link->min_fill = 0;
-    hr_cond_broadcast (&link->not_empty);
-  }
+  end_filling (link); /* a prefetchqueue cannot get any fuller */
   /* what has been put in so far must be seen before we sleep */
   if (*n_new > 0) {
     unlock_and_tell_consumer (link, *n_new);
@@ -288,10 +296,7 @@ wait_until (HrLink *link, HrRun *run, gsize bytes, gint64 until)
     hr_mutex_lock (&link->lock);
     return in_time;
   }
-  if (link->min_fill > 0) {
-    link->min_fill = 0;
-    hr_cond_broadcast (&link->not_empty);
-  }
+  end_filling (link);
   link->n_pushing++;
   while (in_time && !has_room (link, bytes) && !nobody_wants_it (link, run))
     in_time = hr_cond_wait_until (&link->not_full, &link->lock, until);
@@ -381,14 +386,10 @@ hr_link_try_push (HrLink *link, HrBuffer *buffer)
     return TRUE;
   }
   if (!has_room (link, bytes)) {
-    gboolean was_filling = link->min_fill > 0;
-
-    link->min_fill = 0;
+    end_filling (link);
     link->n_full++;
     link->from_bell = TRUE;
     hr_mutex_unlock (&link->lock);
-    if (was_filling)
-      hr_cond_broadcast (&link->not_empty);
     return FALSE;
   }
   accept (link, buffer, bytes);
@@ -451,17 +452,9 @@ hr_link_close (HrLink *link)
 void
 hr_link_end_warm_up (HrLink *link)
 {
-  gboolean was, ring;
-
   hr_mutex_lock (&link->lock);
-  was = link->min_fill > 0;
-  link->min_fill = 0;
-  ring = was && link->to_bell;
+  end_filling (link);
   hr_mutex_unlock (&link->lock);
-  if (was)
-    hr_cond_broadcast (&link->not_empty);
-  if (ring)
-    hr_bell_ring (&link->to->run->bell);
 }
 
 void

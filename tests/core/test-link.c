@@ -460,6 +460,50 @@ test_warm_up (void)
   tear_down (&rig);
 }
 
+static gpointer
+push_one (gpointer link)
+{
+  push (link, 9);
+  return NULL;
+}
+
+/* Two items of eight bytes are all that it holds, so it never fills to four: whoever puts in the
+ * third must tell who sleeps on its bell, in each of the ways of putting in. */
+static void
+test_warm_up_bells (void)
+{
+  for (guint way = 0; way < 3; way++) {
+    gboolean wanted;
+    GThread *thread = NULL;
+    HrBuffer *third;
+    Rig rig;
+
+    set_up (&rig, TRUE, "1", "0");
+    third = small_buffer (9);
+    hr_link_set_bounds (rig.in, 8, 16);
+    rig.in->min_fill = 4;
+    push (rig.in, 0);
+    push (rig.in, 1);
+    g_assert_cmpint (try_pop (rig.in), ==, -1);
+    is_rung (rig.pool);
+    if (way == 0)
+      g_assert_false (hr_link_try_push (rig.in, third));
+    else if (way == 1)
+      g_assert_false (hr_link_push_until (rig.in, third, hr_now (), &wanted));
+    else
+      thread = g_thread_new ("pusher", push_one, rig.in);
+    while (!is_rung (rig.pool)) {
+      g_assert_cmpuint (way, ==, 2); /* the thread comes to it */
+      g_usleep (1000);
+    }
+    g_assert_cmpint (try_pop (rig.in), ==, 0);
+    if (thread != NULL)
+      g_thread_join (thread);
+    hr_buffer_unref (third);
+    tear_down (&rig);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -472,6 +516,7 @@ main (int argc, char **argv)
   g_test_add_func ("/link/close", test_close);
   g_test_add_func ("/link/numbers", test_numbers);
   g_test_add_func ("/link/warm-up", test_warm_up);
+  g_test_add_func ("/link/warm-up-bells", test_warm_up_bells);
   g_test_add_func ("/order/order", test_order);
   g_test_add_func ("/order/unordered", test_unordered);
   g_test_add_func ("/order/window", test_window);
