@@ -125,8 +125,12 @@ def test_report(installed):
     run(installed.bin / "hr-launch", "-q", f"--record={record}", "fakesrc num-buffers=4 ! trainsim step-time=1ms", **installed.there)
     run(installed.bin / "hr-report", "-o", page, record)
     assert "trainsim0" in page.read_text()
-    version = run(installed.bin / "hr-launch", "--version", **installed.there).split()[1]
+    # its modules lie in a folder of their own, all of them, and nothing that came into being by use
     share = installed.prefix / "share"
+    modules = sorted(p.name for p in (ROOT / "tools/report/hr_report").glob("*.py"))
+    assert sorted(p.name for p in (share / "headrace-1.0/report").rglob("*")) == sorted(["hr_report", *modules])
+    assert not list(installed.bin.glob("hr_report")) and not list(installed.bin.glob("__pycache__"))
+    version = run(installed.bin / "hr-launch", "--version", **installed.there).split()[1]
     for program in ("hr-inspect", "hr-launch", "hr-report", "hr-verify"):
         said = run(installed.bin / program, "--version", **installed.there)
         assert said.split() == [program, version], said

@@ -4,8 +4,6 @@
 usage: test-report.py HR_LAUNCH SOURCE_ROOT
 """
 import html.parser
-import importlib.machinery
-import importlib.util
 import json
 import os
 import pathlib
@@ -18,23 +16,18 @@ import time
 import unittest
 
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
-HR_REPORT = pathlib.Path(HR_LAUNCH).parent / "hr-report"  # beside the other tools, as people call it
+HR_REPORT = pathlib.Path(HR_LAUNCH).resolve().parent / "hr-report"  # beside the other tools, as people call it
 sys.dont_write_bytecode = True
-sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools")]
+sys.path[:0] = [str(ROOT / "tests" / "python"), str(ROOT / "tests" / "tools"), str(HR_REPORT.parent)]
 import spread_stats  # noqa: E402 # pylint: disable=wrong-import-position
 import tap  # noqa: E402 # pylint: disable=wrong-import-position
+from hr_report.find import find_runs  # noqa: E402 # pylint: disable=wrong-import-position
+from hr_report.page import page as make_page  # noqa: E402 # pylint: disable=wrong-import-position
+from hr_report.record import BadRun  # noqa: E402 # pylint: disable=wrong-import-position
+from hr_report.run import Run  # noqa: E402 # pylint: disable=wrong-import-position
+from hr_report.words import number, size  # noqa: E402 # pylint: disable=wrong-import-position
 
 RUN = "fakesrc num-buffers=120 ! identity sleep={}ms name=decode ! batch size=4 ! prefetchqueue ! trainsim step-time=20ms"
-
-
-def load():
-    loader = importlib.machinery.SourceFileLoader("report", str(HR_REPORT))
-    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("report", loader))
-    loader.exec_module(module)
-    return module
-
-
-MODULE = load()
 
 
 def launch(*words):
@@ -308,9 +301,9 @@ class Record(unittest.TestCase):
         row = page.table("run", "wait ratio")[1]
         self.assertEqual((row[1], row[3], row[11]), ("60.0 %", "32.0", "960"))
         # both ranks' 9 s, both producers' 15 s, of 960 samples; of their elements 10 bytes an item
-        self.assertEqual(row[5], MODULE.number(1000 * (2 * 9 + 2 * 15) / 960))
+        self.assertEqual(row[5], number(1000 * (2 * 9 + 2 * 15) / 960))
         n_items = 2 * 60 + 2 * (30 + 300 + 300)
-        self.assertEqual(row[6], MODULE.size(10 * n_items / 960))
+        self.assertEqual(row[6], size(10 * n_items / 960))
         self.assertEqual(row[7], "4 × 200 MiB or less")
         self.assertEqual(row[8], f"node {spread_stats.NODES[0]} (link)")
         self.assertIn("what rank 1 waits for", done.stdout)
@@ -393,13 +386,13 @@ class Record(unittest.TestCase):
             for value in values:
                 path.write_text("\n".join([json.dumps({**head, key: value}), *lines[1:]]))
                 self.check_words(path, (key, value))
-                MODULE.find_runs([self.folder])
+                find_runs([self.folder])
 
     def check_words(self, path, what):
         """a page, or words"""
         try:
-            Page("".join(MODULE.page([MODULE.Run("run", [path])], "title", "")))
-        except MODULE.BadRun:
+            Page("".join(make_page([Run("run", [path])], "title", "")))
+        except BadRun:
             pass
         except Exception as error:
             raise AssertionError(what) from error
@@ -460,6 +453,19 @@ class Record(unittest.TestCase):
         path.write_text(lines[0] + "\n" + "[" * 100000 + "\n" + lines[1] + "\n")
         self.assertIn("not JSON", report("-o", "-", path).stderr)
         self.assertIn("longer than", report("-o", "-", "/dev/zero").stderr)
+
+    def test_own_modules(self):
+        """modules of others that are called alike are not taken, wherever Python would look for them; those of hr-report are nobody else's"""
+        path, others = self.made(self.folder / "a.jsonl", 5), self.folder / "others"
+        others.mkdir()
+        for name in ["hr_report", *(module.stem for module in (HR_REPORT.parent / "hr_report").glob("[a-z]*.py"))]:
+            (others / f"{name}.py").write_text("raise SystemExit('the module of another')\n")
+        self.assertGreater(len(list(others.iterdir())), 5)
+        for more in ({}, {"PYTHONSAFEPATH": "1"}):
+            done = subprocess.run([HR_REPORT, "-o", "-", path], capture_output=True, text=True, timeout=120, check=False, cwd=others,
+                                  env={**os.environ, "PYTHONPATH": str(others), **more})
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(Page(done.stdout).names, ["a"])
 
     def test_closed(self):
         """who reads the page may stop reading"""
