@@ -4,6 +4,7 @@
 usage: test-report.py HR_LAUNCH SOURCE_ROOT
 """
 import html.parser
+import itertools
 import json
 import os
 import pathlib
@@ -467,12 +468,30 @@ class Record(unittest.TestCase):
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(Page(done.stdout).names, ["a"])
 
-    def test_closed(self):
-        """who reads the page may stop reading"""
+    def test_stdout(self):
+        """what cannot be written to stdout, a page, help or version, is one line and a failure; who reads it may stop reading"""
         path = self.made(self.folder / "a.jsonl", 3000)
-        with subprocess.Popen([sys.executable, HR_REPORT, "-o", "-", path], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            process.stdout.close()
-            self.assertEqual((process.wait(timeout=60), process.stderr.read()), (1, b""))
+        nobody, pipe = os.pipe()
+        os.close(nobody)
+        self.addCleanup(os.close, pipe)
+        for words, unbuffered in itertools.product((["--help"], ["--version"], ["-o", "-", path]), ("", "1")):
+            for shell, expected in (('"$@" >/dev/full', (1, "hr-report: stdout: No space left on device\n")),
+                                    ('"$@" >&-', (1, "hr-report: stdout: Bad file descriptor\n")),
+                                    ('"$@"', (1, "")),
+                                    ('"$@" >/dev/null', (0, ""))):
+                done = subprocess.run(["sh", "-c", shell, "sh", HR_REPORT, *words], stdout=pipe, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+                                      env={**os.environ, "PYTHONUNBUFFERED": unbuffered})
+                self.assertEqual((done.returncode, done.stderr), expected, (shell, words, unbuffered))
+
+    def test_full_disk(self):
+        """a page that cannot be written, not at all or not to its end, is one line that names the file"""
+        path, page = self.made(self.folder / "a.jsonl", 5), self.folder / "page.html"
+        for where, why in ((self.folder / "no" / "page.html", "No such file or directory"), (self.folder, "Is a directory")):
+            done = report("-o", where, path)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", f"hr-report: {where}: {why}\n"))
+        done = subprocess.run(["bash", "-c", 'ulimit -f 1; exec "$@"', "bash", HR_REPORT, "-o", page, path], capture_output=True, text=True, timeout=120,
+                              check=False)
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (1, "", f"hr-report: {page}: File too large\n"))
 
 
 tap.main()
