@@ -61,8 +61,8 @@ class Prefix(unittest.TestCase):
         run("python3", "-c", "import headrace",
             env={**there, "PYTHONPATH": str(package.parent), "PYTHONDONTWRITEBYTECODE": ""})
         self.assertTrue(list(package.glob("__pycache__/*.pyc")))
-        # Python could write there, too, and is told not to
         run(self.prefix / "bin/hr-report", "--version", env={**there, "PYTHONDONTWRITEBYTECODE": ""})
+        self.assertEqual(list((self.prefix / "share").rglob("__pycache__")), [])
         run(ROOT / "tools/uninstall", self.build)
         self.assertEqual(files(self.prefix) if self.prefix.exists() else [], [])
 

@@ -456,14 +456,14 @@ class Record(unittest.TestCase):
         self.assertIn("longer than", report("-o", "-", "/dev/zero").stderr)
 
     def test_own_modules(self):
-        """modules of others that are called alike are not taken, wherever Python would look for them; those of hr-report are nobody else's"""
+        """in a build and in the source its own modules are found, not others of the same names where Python looks for modules"""
         path, others = self.made(self.folder / "a.jsonl", 5), self.folder / "others"
         others.mkdir()
         for name in ["hr_report", *(module.stem for module in (HR_REPORT.parent / "hr_report").glob("[a-z]*.py"))]:
             (others / f"{name}.py").write_text("raise SystemExit('the module of another')\n")
         self.assertGreater(len(list(others.iterdir())), 5)
-        for more in ({}, {"PYTHONSAFEPATH": "1"}):
-            done = subprocess.run([HR_REPORT, "-o", "-", path], capture_output=True, text=True, timeout=120, check=False, cwd=others,
+        for program, more in itertools.product((HR_REPORT, ROOT / "tools" / "report" / "hr-report"), ({}, {"PYTHONSAFEPATH": "1"})):
+            done = subprocess.run([program, "-o", "-", path], capture_output=True, text=True, timeout=120, check=False, cwd=others,
                                   env={**os.environ, "PYTHONPATH": str(others), **more})
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertEqual(Page(done.stdout).names, ["a"])
