@@ -68,6 +68,49 @@ HrElement *hr_element_get_next (HrElement *element, guint pad);
 HrElement *hr_element_get_previous (HrElement *element, guint pad);
 
 /**
+ * HrWalk:
+ * @HR_WALK_ON: and on to those behind this element
+ * @HR_WALK_TURN: not beyond this one; other branches are still looked at
+ * @HR_WALK_END: that was enough
+ *
+ * What a walk through the graph does next.
+ */
+typedef enum { HR_WALK_ON, HR_WALK_TURN, HR_WALK_END } HrWalk;
+
+/**
+ * HrWalkFunc:
+ * @element: (transfer none): that a walk has come to
+ * @data: as given to the walk
+ *
+ * Returns: what to do next
+ */
+typedef HrWalk (*HrWalkFunc) (HrElement *element, gpointer data);
+
+/**
+ * hr_element_walk_upstream:
+ * @visit: (scope call): is asked about each element
+ * @data: for @visit
+ *
+ * Goes through all that an element's samples come from, not the element itself: the nearest first,
+ * and of several inputs the first to its end. Each is visited once, also where branches meet again.
+ *
+ * Returns: (transfer none) (nullable): the element at which @visit said %HR_WALK_END
+ */
+HrElement *hr_element_walk_upstream (HrElement *element, HrWalkFunc visit, gpointer data);
+
+/**
+ * hr_element_walk_downstream:
+ * @visit: (scope call): is asked about each element
+ * @data: for @visit
+ *
+ * Goes through all that an element's samples go to, as hr_element_walk_upstream() does the other
+ * way.
+ *
+ * Returns: (transfer none) (nullable): the element at which @visit said %HR_WALK_END
+ */
+HrElement *hr_element_walk_downstream (HrElement *element, HrWalkFunc visit, gpointer data);
+
+/**
  * hr_element_is_set:
  * @property: one of the element's own, not one that every element has
  *

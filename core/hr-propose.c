@@ -34,56 +34,50 @@ writes (const HrElement *element, const char *field)
          || g_strv_contains (rewritten (element), field);
 }
 
-static void
-walk_up (HrElement *element, const char *field, HrAllocator *allocator, GHashTable *seen)
-{
-  for (guint pad = 0; pad < element->inputs->len; pad++) {
-    HrElement *from = ((HrLink *)element->inputs->pdata[pad])->from;
-    const HrElementDef *def = from->def;
+typedef struct {
+  const char *field;
+  HrAllocator *allocator;
+} Proposal;
 
-    if (!g_hash_table_add (seen, from))
-      continue;
-    if (writes (from, field)) {
-      hr_run_set_allocator (from->run, field, allocator);
-      if (!lists (def->passes, field))
-        continue;
-    } else if (lists (def->takes, field) || lists (def->takes, "*")) {
-      continue; /* one of the same name upstream is another one */
-    }
-    walk_up (from, field, allocator, seen);
+static HrWalk
+propose_to (HrElement *from, gpointer data)
+{
+  const Proposal *proposal = data;
+  const HrElementDef *def = from->def;
+
+  if (writes (from, proposal->field)) {
+    hr_run_set_allocator (from->run, proposal->field, proposal->allocator);
+    return lists (def->passes, proposal->field) ? HR_WALK_ON : HR_WALK_TURN;
   }
+  /* one of the same name upstream of who takes it is another one */
+  return lists (def->takes, proposal->field) || lists (def->takes, "*") ? HR_WALK_TURN : HR_WALK_ON;
 }
 
 static void
 propose (HrElement *element, const char *field, HrAllocator *allocator)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  Proposal proposal = { field, allocator };
 
-  walk_up (element, field, allocator, seen);
+  hr_element_walk_upstream (element, propose_to, &proposal);
 }
 
-/* names that tables upstream know */
-static void
-collect_names (HrElement *element, GHashTable *names, GHashTable *seen)
+/* names that its table knows */
+static HrWalk
+collect_names (HrElement *from, gpointer names)
 {
-  for (guint pad = 0; pad < element->inputs->len; pad++) {
-    HrElement *from = ((HrLink *)element->inputs->pdata[pad])->from;
-    g_autoptr (GArray) specs = hr_field_specs (from->def->gives);
+  g_autoptr (GArray) specs = hr_field_specs (from->def->gives);
 
-    if (!g_hash_table_add (seen, from))
-      continue;
-    for (guint i = 0; i < specs->len; i++)
-      g_hash_table_add (names, (gpointer)g_array_index (specs, HrFieldSpec, i).name);
-    for (const char *const *name = rewritten (from); *name != NULL; name++)
-      g_hash_table_add (names, (gpointer)g_intern_string (*name));
-    collect_names (from, names, seen);
-  }
+  for (guint i = 0; i < specs->len; i++)
+    g_hash_table_add (names, (gpointer)g_array_index (specs, HrFieldSpec, i).name);
+  for (const char *const *name = rewritten (from); *name != NULL; name++)
+    g_hash_table_add (names, (gpointer)g_intern_string (*name));
+  return HR_WALK_ON;
 }
 
 void
 hr_element_propose_allocator (HrElement *element, const char *field, HrAllocator *allocator)
 {
-  g_autoptr (GHashTable) names = NULL, seen = NULL;
+  g_autoptr (GHashTable) names = NULL;
   GHashTableIter iter;
   gpointer name;
 
@@ -94,8 +88,7 @@ hr_element_propose_allocator (HrElement *element, const char *field, HrAllocator
     return;
   }
   names = g_hash_table_new (NULL, NULL);
-  seen = g_hash_table_new (NULL, NULL);
-  collect_names (element, names, seen);
+  hr_element_walk_upstream (element, collect_names, names);
   g_hash_table_iter_init (&iter, names);
   while (g_hash_table_iter_next (&iter, &name, NULL))
     propose (element, name, allocator); /* "*" among them: what tables do not know */

@@ -24,63 +24,53 @@ is_join (const HrElement *element)
   return element->def->merge != NULL && element->def->join (element->run->self) != HR_JOIN_ZIP;
 }
 
-static void
-add_step (const HrElement *element, HrShard *shard, GHashTable *seen)
+static HrWalk
+add_step (HrElement *element, gpointer data)
 {
+  HrShard *shard = data;
   const HrElementDef *def = element->def;
   const HrRun *run = element->run;
   guint block = def->block != NULL ? def->block (run->self) : 0;
 
-  if (!g_hash_table_add (seen, (gpointer)element)) /* branches have met again */
-    return;
   if (def->drop_last != NULL && def->drop_last (run->self))
     shard->drop_last = TRUE;
   if (block > 0) { /* rows are made of whole blocks, their number is nobody's business here */
     shard->group = common_multiple (shard->group, block * run->group);
-    return;
+    return HR_WALK_TURN;
   }
   if (is_join (element))
-    return;
+    return HR_WALK_TURN;
   if (element->outputs->len == 0)
     shard->group = common_multiple (shard->group, run->group);
-  for (guint i = 0; i < element->outputs->len; i++)
-    add_step (((HrLink *)element->outputs->pdata[i])->to, shard, seen);
+  return HR_WALK_ON;
 }
 
 /* whole steps of all sinks below it: samples of ours that one takes */
 static void
-find_step (const HrElement *element, HrShard *shard)
+find_step (HrElement *element, HrShard *shard)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-
-  add_step (element, shard, seen);
+  if (add_step (element, shard) == HR_WALK_ON)
+    hr_element_walk_downstream (element, add_step, shard);
 }
 
-static gboolean
-is_border (const HrElement *element)
+static HrWalk
+end_at_join (HrElement *element, gpointer data G_GNUC_UNUSED)
 {
-  return is_join (element) || hr_packer_is (element->run);
+  return is_join (element) ? HR_WALK_END : HR_WALK_ON;
 }
 
-static gboolean
-look_behind (const HrElement *element, gboolean (*is) (const HrElement *element), GHashTable *seen)
+static HrWalk
+end_at_border (HrElement *element, gpointer data)
 {
-  gboolean found = is (element);
-
-  if (!g_hash_table_add (seen, (gpointer)element))
-    return FALSE;
-  for (guint i = 0; !found && i < element->outputs->len; i++)
-    found = look_behind (((HrLink *)element->outputs->pdata[i])->to, is, seen);
-  return found;
+  return hr_packer_is (element->run) ? HR_WALK_END : end_at_join (element, data);
 }
 
 /* TRUE: @element or one behind it */
 static gboolean
-leads_to (const HrElement *element, gboolean (*is) (const HrElement *element))
+leads_to (HrElement *element, HrWalkFunc end_at)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-
-  return look_behind (element, is, seen);
+  return end_at (element, NULL) == HR_WALK_END
+         || hr_element_walk_downstream (element, end_at, NULL) != NULL;
 }
 
 static void
@@ -103,7 +93,7 @@ bound_steps (HrPipeline *pipeline)
 
     if (hr_packer_is (link->from->run)) {
       bound_link (link, MAX (steps - pipeline->first_step, 0));
-    } else if (hr_link_counts (link) && !leads_to (link->to, is_border)) {
+    } else if (hr_link_counts (link) && !leads_to (link->to, end_at_border)) {
       find_step (link->to, &shard);
       bound_link (link, steps * (gint64)(shard.group / link->group));
     }
@@ -373,7 +363,7 @@ hr_topology_give_orders (HrPipeline *pipeline, GError **error)
     find_step (element, &run->orders.shard);
     if (!give_rows (pipeline, run, error) || !give_balance (pipeline, run, error))
       return FALSE;
-    run->numbers->planned = !leads_to (element, is_join);
+    run->numbers->planned = !leads_to (element, end_at_join);
     if (!run->numbers->planned)
       run->orders.steps = 0;
     if (settings->requests) {

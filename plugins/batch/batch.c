@@ -80,27 +80,17 @@ static const struct {
   { "pack-window", IN (MODE_PACKED), "size=… says how many samples a batch has" },
 };
 
-/* (nullable): one upstream; branches that meet again are walked once */
-static HrElement *
-find_batch (HrElement *element, GHashTable *seen)
+static HrWalk
+end_at_batch (HrElement *element, gpointer data G_GNUC_UNUSED)
 {
-  HrElement *previous, *found = NULL;
-
-  for (guint pad = 0; found == NULL && (previous = hr_element_get_previous (element, pad)) != NULL;
-       pad++)
-    if (g_hash_table_add (seen, previous))
-      found = g_str_equal (hr_element_get_factory (previous), "batch")
-                  ? previous
-                  : find_batch (previous, seen);
-  return found;
+  return g_str_equal (hr_element_get_factory (element), "batch") ? HR_WALK_END : HR_WALK_ON;
 }
 
 /* its samples would be batches, and what counts samples would count those */
 static gboolean
 check_alone (HrElement *element, GError **error)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  HrElement *first = find_batch (element, seen);
+  HrElement *first = hr_element_walk_upstream (element, end_at_batch, NULL);
 
   if (first == NULL)
     return TRUE;

@@ -6,23 +6,11 @@ const char *const hr_token_fields[HR_N_TOKEN_FIELDS] = { "input_ids", "labels", 
 
 /* ---- from upstream ---- */
 
-/* the nearest one upstream that has the property; of several inputs the first that has one.
- * Branches that meet again are walked once */
-static HrElement *
-find_upstream (HrElement *element, const char *property, GHashTable *seen)
+static HrWalk
+end_at_property (HrElement *element, gpointer property)
 {
-  HrElement *previous;
-
-  for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
-    GParamSpec *spec = g_object_class_find_property (G_OBJECT_GET_CLASS (previous), property);
-    HrElement *found = NULL;
-
-    if (g_hash_table_add (seen, previous))
-      found = spec != NULL ? previous : find_upstream (previous, property, seen);
-    if (found != NULL)
-      return found;
-  }
-  return NULL;
+  return g_object_class_find_property (G_OBJECT_GET_CLASS (element), property) != NULL ? HR_WALK_END
+                                                                                       : HR_WALK_ON;
 }
 
 /* tokenize ids=int32|int64 */
@@ -46,8 +34,8 @@ read_width (HrElement *element)
 void
 hr_token_form_init (HrTokenForm *form, HrElement *element)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  HrElement *tokens = find_upstream (element, "position-rows", seen);
+  HrElement *tokens =
+      hr_element_walk_upstream (element, end_at_property, (gpointer) "position-rows");
   HrDType dtype = tokens != NULL ? read_width (tokens) : HR_INT64;
   guint64 planes = 3;
 

@@ -7,26 +7,25 @@ static const HrProp props[] = { HR_CUDA_PROPS, HR_PROP_END };
 static const char *const carriers[] = { "appsink", "fakesink", "identity", "prefetchqueue",
                                         "tee",     "trainsim", NULL };
 
+static HrWalk
+end_at_reader (HrElement *element, gpointer data G_GNUC_UNUSED)
+{
+  return g_strv_contains (carriers, hr_element_get_factory (element)) ? HR_WALK_ON : HR_WALK_END;
+}
+
 static gboolean
 check_behind (HrElement *element, GError **error)
 {
-  HrElement *next;
+  HrElement *reader = hr_element_walk_downstream (element, end_at_reader, NULL);
 
-  for (guint pad = 0; (next = hr_element_get_next (element, pad)) != NULL; pad++) {
-    const char *factory = hr_element_get_factory (next);
-
-    if (!g_strv_contains (carriers, factory)) {
-      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                   "\"%s\" behind it reads bytes that are on the GPU then\nput it before "
-                   "cudaupload; behind it may stand appsink, fakesink, identity, prefetchqueue, "
-                   "tee and trainsim",
-                   factory);
-      return FALSE;
-    }
-    if (!check_behind (next, error))
-      return FALSE;
-  }
-  return TRUE;
+  if (reader == NULL)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "\"%s\" behind it reads bytes that are on the GPU then\nput it before "
+               "cudaupload; behind it may stand appsink, fakesink, identity, prefetchqueue, "
+               "tee and trainsim",
+               hr_element_get_factory (reader));
+  return FALSE;
 }
 
 static gboolean

@@ -90,18 +90,24 @@ appmap_answer (gpointer data, gint64 number, HrBuffer *result, GError *why)
 
 /* ---- in the element's thread ---- */
 
+static HrWalk
+end_at_batch (HrElement *element, gpointer data G_GNUC_UNUSED)
+{
+  return g_str_equal (hr_element_get_factory (element), "batch") ? HR_WALK_END : HR_WALK_ON;
+}
+
 static gboolean
 appmap_check_place (gconstpointer self G_GNUC_UNUSED, HrElement *element, GError **error)
 {
-  for (HrElement *at = element; (at = hr_element_get_previous (at, 0)) != NULL;)
-    if (g_str_equal (hr_element_get_factory (at), "batch")) {
-      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                   "the program works on samples, and \"%s\" makes batches\nput it before "
-                   "\"%s\"; what is done with whole batches belongs into the training loop",
-                   hr_element_get_name (at), hr_element_get_name (at));
-      return FALSE;
-    }
-  return TRUE;
+  HrElement *batch = hr_element_walk_upstream (element, end_at_batch, NULL);
+
+  if (batch == NULL)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "the program works on samples, and \"%s\" makes batches\nput it before "
+               "\"%s\"; what is done with whole batches belongs into the training loop",
+               hr_element_get_name (batch), hr_element_get_name (batch));
+  return FALSE;
 }
 
 static gboolean

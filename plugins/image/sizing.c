@@ -24,29 +24,22 @@ find_property (HrElement *element, const char *property)
   return g_object_class_find_property (G_OBJECT_GET_CLASS (element), property);
 }
 
-/* the farthest one upstream that has the property; of several inputs the first that has one.
- * Branches that meet again are walked once */
-static HrElement *
-walk_to_first (HrElement *element, const char *property, GHashTable *seen)
+static HrWalk
+end_at_property (HrElement *element, gpointer property)
 {
-  HrElement *previous;
-
-  for (guint pad = 0; (previous = hr_element_get_previous (element, pad)) != NULL; pad++) {
-    HrElement *found =
-        g_hash_table_add (seen, previous) ? walk_to_first (previous, property, seen) : NULL;
-
-    if (found != NULL)
-      return found;
-  }
-  return find_property (element, property) != NULL ? element : NULL;
+  return find_property (element, property) != NULL ? HR_WALK_END : HR_WALK_ON;
 }
 
+/* the farthest one upstream that has the property; of several inputs the first that has one */
 static HrElement *
 find_first (HrElement *element, const char *property)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  HrElement *first = find_property (element, property) != NULL ? element : NULL;
 
-  return walk_to_first (element, property, seen);
+  for (HrElement *at = element;
+       (at = hr_element_walk_upstream (at, end_at_property, (gpointer)property)) != NULL;)
+    first = at;
+  return first;
 }
 
 gboolean
@@ -135,64 +128,63 @@ makes_lists (HrElement *element)
   return g_str_equal (text, "list");
 }
 
+static HrWalk
+end_at_lists (HrElement *element, gpointer first)
+{
+  return element == first ? HR_WALK_TURN : makes_lists (element) ? HR_WALK_END : HR_WALK_ON;
+}
+
 gboolean
 hr_sizing_check_lists (HrElement *element, GError **error)
 {
-  HrElement *first = hr_sizing_find_first (element), *at = element;
+  HrElement *first = hr_sizing_find_first (element);
 
-  while (at != first && (at = hr_element_get_previous (at, 0)) != NULL)
-    if (makes_lists (at)) {
-      g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                   "it stands behind a batch of lists, in which the sizes that \"%s\" decides are "
-                   "not one array\nput it before \"batch\", or set batch mode=padded or packed",
-                   hr_element_get_factory (first));
-      return FALSE;
-    }
-  return TRUE;
+  if (first == element || hr_element_walk_upstream (element, end_at_lists, first) == NULL)
+    return TRUE;
+  g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "it stands behind a batch of lists, in which the sizes that \"%s\" decides are "
+               "not one array\nput it before \"batch\", or set batch mode=padded or packed",
+               hr_element_get_factory (first));
+  return FALSE;
 }
 
-/* the nearest ones behind that have the property exif; all must agree with the first, *@asked */
-static gboolean
-ask_behind (HrElement *element, HrElement **asked, GHashTable *seen, GError **error)
+typedef struct {
+  HrElement *asked;
+  GError **error;
+} Turning;
+
+/* the nearest ones behind that have the property exif; all must agree with the first */
+static HrWalk
+ask_for_exif (HrElement *next, gpointer data)
 {
-  HrElement *next;
+  Turning *turning = data;
+  int mine, others;
 
-  for (guint pad = 0; (next = hr_element_get_next (element, pad)) != NULL; pad++) {
-    int mine, others;
-
-    if (!g_hash_table_add (seen, next))
-      continue;
-    if (find_property (next, "exif") == NULL) {
-      if (!ask_behind (next, asked, seen, error))
-        return FALSE;
-      continue;
-    }
-    if (*asked == NULL)
-      *asked = next;
-    g_object_get (next, "exif", &mine, NULL);
-    g_object_get (*asked, "exif", &others, NULL);
-    if (mine == others)
-      continue;
-    g_set_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
-                 "\"%s\" and \"%s\" behind it differ in exif=, and it can tell one size alone\n"
-                 "set the same in both, or put an imagefetch into each branch",
-                 hr_element_get_name (*asked), hr_element_get_name (next));
-    return FALSE;
-  }
-  return TRUE;
+  if (find_property (next, "exif") == NULL)
+    return HR_WALK_ON;
+  if (turning->asked == NULL)
+    turning->asked = next;
+  g_object_get (next, "exif", &mine, NULL);
+  g_object_get (turning->asked, "exif", &others, NULL);
+  if (mine == others)
+    return HR_WALK_TURN;
+  g_set_error (turning->error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT,
+               "\"%s\" and \"%s\" behind it differ in exif=, and it can tell one size alone\n"
+               "set the same in both, or put an imagefetch into each branch",
+               hr_element_get_name (turning->asked), hr_element_get_name (next));
+  return HR_WALK_END;
 }
 
 gboolean
 hr_sizing_is_turned (HrElement *element, gboolean *turned, GError **error)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  HrElement *asked = NULL;
+  Turning turning = { NULL, error };
   int exif = 0;
 
-  if (!ask_behind (element, &asked, seen, error))
+  if (hr_element_walk_downstream (element, ask_for_exif, &turning) != NULL)
     return FALSE;
-  if (asked != NULL)
-    g_object_get (asked, "exif", &exif, NULL);
+  if (turning.asked != NULL)
+    g_object_get (turning.asked, "exif", &exif, NULL);
   *turned = exif == 0;
   return TRUE;
 }

@@ -4,19 +4,26 @@
 #define PROPERTY "max-line-bytes"
 #define UNKNOWN_LIMIT (64 * 1024 * 1024)
 
+/* of several branches the one that takes the longest lines */
+static HrWalk
+ask_for_limit (HrElement *element, gpointer data)
+{
+  guint64 *most = data, limit = 0;
+
+  if (g_object_class_find_property (G_OBJECT_GET_CLASS (element), PROPERTY) == NULL)
+    return HR_WALK_ON;
+  g_object_get (element, PROPERTY, &limit, NULL);
+  *most = MAX (*most, limit > 0 ? limit : UNKNOWN_LIMIT);
+  return HR_WALK_TURN;
+}
+
 gsize
 hr_line_limit (HrOut *out, guint64 wanted)
 {
-  HrElement *element = hr_out_get_element (out);
+  guint64 most = 0;
 
   if (wanted > 0)
     return wanted;
-  while ((element = hr_element_get_next (element, 0)))
-    if (g_object_class_find_property (G_OBJECT_GET_CLASS (element), PROPERTY)) {
-      guint64 limit = 0;
-
-      g_object_get (element, PROPERTY, &limit, NULL);
-      return limit > 0 ? limit : UNKNOWN_LIMIT;
-    }
-  return UNKNOWN_LIMIT;
+  hr_element_walk_downstream (hr_out_get_element (out), ask_for_limit, &most);
+  return most > 0 ? most : UNKNOWN_LIMIT;
 }

@@ -1,5 +1,6 @@
 /* appmap: the program's work on samples */
 #include "hr-harness.h"
+#include <string.h>
 
 #define SECOND G_GINT64_CONSTANT (1000000000)
 
@@ -187,6 +188,27 @@ test_failed (void)
   hr_harness_assert_no_leaks ();
 }
 
+/* batches are no samples, in whichever branch they were made */
+static void
+test_behind_batch (void)
+{
+  const char *const texts[] = {
+    "fakesrc ! batch name=b ! appmap name=map ! appsink",
+    "fakesrc ! tee name=t ! identity ! join name=j mode=any ! appmap name=map ! appsink "
+    "t. ! batch name=b ! j.",
+  };
+
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (HrPipeline) pipeline = hr_parse_launch (texts[i], &error);
+
+    g_assert_null (pipeline);
+    g_assert_error (error, HR_PARSE_ERROR, HR_PARSE_ERROR_CONFLICT);
+    g_test_message ("%s", error->message);
+    g_assert_nonnull (strstr (error->message, "\"b\" makes batches"));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -196,5 +218,6 @@ main (int argc, char **argv)
   g_test_add_func ("/appmap/threads", test_threads);
   g_test_add_func ("/appmap/stopped", test_stopped);
   g_test_add_func ("/appmap/failed", test_failed);
+  g_test_add_func ("/appmap/behind-batch", test_behind_batch);
   return g_test_run ();
 }

@@ -322,6 +322,16 @@ test_huge_line (void)
       g_assert_cmpuint (large.skipped->len, ==, 0);
       limit = hr_buffer_get_origin (large.samples->pdata[1])->length;
     }
+    {
+      /* of two branches the one with the longer lines decides what is read */
+      g_auto (Outcome) branches =
+          outcome_run ("filesrc location=%s ! tee name=t ! jsonlparse max-line-bytes=1MiB ! "
+                       "fakesink t. ! jsonlparse max-line-bytes=64MiB ! appsink",
+                       path);
+
+      g_assert_no_error (branches.error);
+      g_assert_cmpuint (branches.samples->len, ==, as_last ? 2 : 3);
+    }
     for (gint more = -1; more <= 1; more++) {
       g_auto (Outcome) exact = outcome_run (
           "filesrc location=%s ! jsonlparse max-line-bytes=%d ! appsink", path, (int)limit + more);
