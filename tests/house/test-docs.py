@@ -40,6 +40,19 @@ def rows(text):
     return dict((m[1], m[0]) for m in re.finditer(r"^\| `([a-z0-9-]+)` \|.*$", text, re.M))
 
 
+def test_programs():
+    """the pages show each file of examples/python, as it is, and no whole program that is none of them"""
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
+    shown = [block for text in texts for block in re.findall(
+        r"^\[examples/python/([\w-]+\.py)\]\([^)]*\):\n\n```python\n(.*?)^```$", text, flags=re.M | re.S)]
+    files = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "examples" / "python").glob("*.py")}
+    assert sorted(name for name, _ in shown) == sorted(files), f"shown: {sorted(name for name, _ in shown)}; there are {sorted(files)}"
+    other = [name for name, block in shown if block != files[name]]
+    assert not other, f"not word for word: {other}"
+    programs = sum(len(re.findall(r'^```python\n(?:#!|""")', text, flags=re.M)) for text in texts)
+    assert programs == len(shown), f"{programs} whole programs, of which {len(shown)} say which file they are"
+
+
 def test_pages():
     """a page for each element, and none for what is gone"""
     have = {p.name for p in PAGES.glob("*.md")}

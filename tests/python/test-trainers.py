@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""The examples of docs/trainers.md and docs/ray.md are those of examples/python, and run: against torch, torchdata, transformers; and a
-tiny model that is trained, killed and gone on."""
+"""The examples of docs/trainers.md run: against torch, torchdata, transformers; and a tiny model that is trained, killed and gone on."""
 import dataclasses
 import json
 import os
@@ -37,18 +36,6 @@ def run(*command, status=0):
 
 def torchrun(*command):
     return run("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", *command)
-
-
-class Documents(WithData):
-    def test_equal(self):
-        """the blocks of docs/trainers.md and docs/ray.md are the files, and all files are in them"""
-        texts = [(ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("trainers.md", "ray.md")]
-        blocks = [block for text in texts for block in re.findall(
-            r"^\[examples/python/([\w-]+\.py)\]\([^)]*\):\n\n```python\n(.*?)^```$", text, flags=re.M | re.S)]
-        self.assertEqual(sum(text.count("```python") for text in texts), len(blocks) + 1)  # the first words of ray.md
-        self.assertEqual(sorted(name for name, _ in blocks), sorted(path.name for path in EXAMPLES.glob("*.py")))
-        for name, block in blocks:
-            self.assertEqual(block, (EXAMPLES / name).read_text(encoding="utf-8"), name)
 
 
 class Examples(WithData):
