@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """headrace.hf with transformers' Trainer: on two ranks of gloo each sample comes once, and a run that goes on from a
 checkpoint trains on the same batches, bit for bit, to the same weights."""
+import gc
 import json
 import os
 import pathlib
@@ -232,6 +233,9 @@ def one_step(rank, port, text, folder):
     trainer.add_callback(StopBehindOne())
     trainer.train()
     pathlib.Path(folder, str(rank)).write_text(json.dumps(trainer.seen[0]["ids"]), encoding="utf-8")
+    trainer.loader.close()
+    del loader, trainer  # a model of torch's that outlives its group now and then aborts the process while it ends
+    gc.collect()
     torch.distributed.destroy_process_group()
 
 
