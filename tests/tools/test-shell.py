@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a shell and a terminal see of the tools: colours, completion in bash (and zsh, where it is), manual pages.
+"""What a shell and a terminal see of the tools: colours, completion in bash (and zsh, where it is), errors of stdout, manual pages.
 
 usage: test-shell.py BUILD SOURCE_ROOT
 """
@@ -146,6 +146,29 @@ class Completion(unittest.TestCase):
                   "zpty -w -n z $'\\C-u'; zpty -w -n z $'hr-launch --balance=pi\\t'; zpty -r -m z line '*=pixels*' && print -r -- choice; zpty -d z")
         run = subprocess.run(["zsh", "-f", "-c", script], env=ENV, capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(run.stdout.split(), ["found", "value", "option", "choice"], run.stderr)
+
+
+class Output(unittest.TestCase):
+    def run_into(self, where, *words):
+        run = subprocess.run(["sh", "-c", f'"$@" {where}', "sh", TOOLS / words[0], *words[1:]], check=False, stderr=subprocess.PIPE, text=True,
+                             stdout=subprocess.DEVNULL, env=ENV)
+        return run.returncode, run.stderr
+
+    def test_unwritable(self):
+        """what cannot be written to stdout is an error, also where the option parser ends the program"""
+        for program, *words in (("hr-launch", "--version"), ("hr-launch", "--help"), ("hr-inspect", "--version"), ("hr-inspect", "--help"),
+                                ("hr-inspect", "batch"), ("hr-inspect", "--json"), ("hr-verify", "--help"), ("hr-verify", "resume", "--help")):
+            for where in (">/dev/full", ">&-"):
+                status, said = self.run_into(where, program, *words)
+                self.assertEqual(status, 1, (program, words, where))
+                self.assertRegex(said, rf"^{program}: stdout: .+\n$")
+            self.assertEqual(self.run_into(">/dev/null", program, *words), (0, ""))
+
+    def test_usage(self):
+        """wrong usage stays that"""
+        status, said = self.run_into(">/dev/full", "hr-launch", "--no-such-option")
+        self.assertEqual(status, 2)
+        self.assertNotIn("stdout", said)
 
 
 class Manual(unittest.TestCase):

@@ -1,6 +1,7 @@
 /* hr-inspect.c: which elements there are, and everything about one of them */
 #include "hr-json.h"
 #include "inspect.h"
+#include "stdout.h"
 #include "style.h"
 #include <locale.h>
 #include <stdio.h>
@@ -37,12 +38,6 @@ print_json (JsonBuilder *json)
 }
 
 static int
-written (void)
-{
-  return fflush (stdout) == 0 && !ferror (stdout) ? EXIT_OK : EXIT_FAILED;
-}
-
-static int
 inspect (const char *name)
 {
   g_autoptr (JsonBuilder) json = json_builder_new ();
@@ -69,7 +64,7 @@ inspect (const char *name)
   } else {
     inspect_list_text ();
   }
-  return written ();
+  return EXIT_OK;
 }
 
 static int
@@ -83,7 +78,7 @@ show_types (void)
   } else {
     inspect_types_text ();
   }
-  return written ();
+  return EXIT_OK;
 }
 
 /* as grep does: 1 if there is none */
@@ -102,7 +97,7 @@ show_found (void)
   if (found->len == 0 && !as_json)
     fprintf (stderr,
              "hr-inspect: nothing holds all of these words; hr-inspect lists all elements\n");
-  return found->len > 0 ? written () : EXIT_FAILED;
+  return found->len > 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 static int
@@ -123,7 +118,7 @@ run (void)
     return usage_error ("one of --search, --types, --complete at a time");
   if (complete != NULL) {
     inspect_complete (complete);
-    return written ();
+    return EXIT_OK;
   }
   if (types)
     return n_names == 0 ? show_types () : usage_error ("--types takes no element");
@@ -143,6 +138,7 @@ main (int argc, char **argv)
   int status;
 
   setlocale (LC_ALL, "");
+  stdout_watch ("hr-inspect");
   g_option_context_add_main_entries (context, entries, NULL);
   g_option_context_set_summary (context, "Lists the elements, or shows one of them in full.");
   if (!g_option_context_parse (context, &argc, &argv, &error)) {

@@ -1,5 +1,4 @@
 /* hr-launch.c: runs, measures and diagnoses a pipeline from the command line */
-#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 #include "options.h"
 #include "record.h"
 #include "report.h"
+#include "stdout.h"
 #include "text.h"
 #include "watch.h"
 
@@ -391,9 +391,9 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-  int status;
 
   setlocale (LC_ALL, "");
+  stdout_watch ("hr-launch");
   /* pictures come from strangers: libvips, where a plugin uses it, opens nothing but what is known
    * to be safe */
   g_setenv ("VIPS_BLOCK_UNTRUSTED", "1", FALSE);
@@ -406,13 +406,5 @@ main (int argc, char **argv)
   }
   if (!launch_options_check (&error))
     return usage_error (error->message);
-  status = launch ();
-  /* what is longer than the buffer has failed before, and is no longer there to be flushed */
-  errno = 0;
-  if (fflush (stdout) != 0 || ferror (stdout)) {
-    fprintf (stderr, "hr-launch: stdout: %s\n",
-             errno != 0 ? g_strerror (errno) : "could not be written");
-    return status == EXIT_OK ? EXIT_FAILED : status;
-  }
-  return status;
+  return launch ();
 }

@@ -1,6 +1,6 @@
 /* hr-verify.c: checks that users can run themselves; each subcommand is a file of its own */
+#include "stdout.h"
 #include "verify.h"
-#include <errno.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -46,6 +46,7 @@ main (int argc, char **argv)
   int status = EXIT_OK;
 
   setlocale (LC_ALL, "");
+  stdout_watch ("hr-verify");
   /* pictures come from strangers: libvips opens nothing but what is known to be safe */
   g_setenv ("VIPS_BLOCK_UNTRUSTED", "1", FALSE);
   /* a reader that has left is an error of write() */
@@ -60,9 +61,5 @@ main (int argc, char **argv)
     print_help ();
   else
     status = run (argc, argv);
-  if (fflush (stdout) != 0) {
-    fprintf (stderr, "hr-verify: stdout: %s\n", g_strerror (errno));
-    return status == EXIT_OK ? EXIT_FAILED : status;
-  }
   return status;
 }
