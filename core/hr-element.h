@@ -82,6 +82,8 @@ typedef enum { HR_WALK_ON, HR_WALK_TURN, HR_WALK_END } HrWalk;
  * @element: (transfer none): that a walk has come to
  * @data: as given to the walk
  *
+ * Is asked about an element that a walk through the graph has come to.
+ *
  * Returns: what to do next
  */
 typedef HrWalk (*HrWalkFunc) (HrElement *element, gpointer data);
