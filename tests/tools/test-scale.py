@@ -3,9 +3,12 @@
 
 usage: test-scale.py HR_SCALE SOURCE_ROOT
 """
+import contextlib
 import importlib.machinery
 import importlib.util
+import io
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -138,6 +141,14 @@ class Ablation(unittest.TestCase):
 
 
 class Command(unittest.TestCase):
+    def print_rows(self, *words):
+        """of a run in this process"""
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            self.assertEqual(scale.main(words), 0)
+        rows = [json.loads(line) for line in out.getvalue().splitlines()]
+        self.assertGreater(len(rows), 0)
+        return rows
+
     def test_run(self):
         told = json.loads(command("run", "--nodes=2", "--steps=5").stdout)
         self.assertEqual(len(told["cpu"]), 2)
@@ -159,6 +170,17 @@ class Command(unittest.TestCase):
         self.assertIn("card", row["why_not"])
         self.assertNotIn("simulated_wait_ratio", row)
 
+    def test_nothing(self):
+        """what may be 0 is worked out with 0, as well as rates that are nearly 0"""
+        for name in scale.MAY_BE_ZERO:
+            option = f"--{name.replace('_', '-')}=0"
+            for words in (("run", "--steps=3"), ("ablate", "--steps=3", "--json"), ("size", "--ranks=8", "--steps=3", "--json"),
+                          ("size", "--ranks=8", "--steps=3", "--json", "--cores=1", "--images-per-step=64")):
+                print("#", *words, option)
+                self.print_rows(*words, option)
+        rows = self.print_rows("ablate", "--json", "--steps=3", "--step-s=1e7")
+        self.assertEqual([row["times"] for row in rows], [None] * len(scale.ARMS))
+
     def test_wrong(self):
         for words, text in ((("size", "--ranks=8,x"), "no whole number"), (("size", "--ranks=12"), "multiple of --ranks-per-node=8"),
                             (("run", "--nic-mbit=0"), "above 0"), (("run", "--nodes=-1"), "above 0"), (("run", "--step-s=nan"), "number"),
@@ -167,6 +189,21 @@ class Command(unittest.TestCase):
             self.assertEqual(told.returncode, 2, words)
             self.assertIn(text, told.stderr)
             self.assertEqual(told.stdout, "")
+
+    def test_output_not_taken(self):
+        """a full disk, or a reader that has gone, is one line and a status"""
+        for words in (("--help",), ("run", "--steps=5"), ("size", "--ranks=8"), ("--version",)):
+            with open("/dev/full", "wb") as full:
+                told = subprocess.run([sys.executable, HR_SCALE, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            self.assertEqual((told.returncode, told.stderr), (1, "hr-scale: stdout: No space left on device\n"), words)
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "wb") as gone:
+                told = subprocess.run([sys.executable, HR_SCALE, *words], stdout=gone, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+            self.assertEqual((told.returncode, told.stderr), (1, "hr-scale: stdout: Broken pipe\n"), words)
+        closed = subprocess.run(["sh", "-c", 'exec "$0" "$@" >&-', sys.executable, HR_SCALE, "run", "--steps=5"], stderr=subprocess.PIPE, text=True,
+                                timeout=120, check=False)
+        self.assertEqual((closed.returncode, closed.stderr), (0, ""))
 
 
 tap.main()
