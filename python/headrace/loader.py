@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import logging
+import numbers
 import os
 import re
 import sys
@@ -132,6 +133,9 @@ class Loader:
                  dashboard: str | bool | None = None, record: str | os.PathLike[str] | None = None) -> None:
         if (rank is None) != (world is None):
             raise ValueError("rank and world belong together: give both, or none")
+        for name, value in (("rank", rank), ("world", world)):
+            if value is not None and not isinstance(value, numbers.Integral):
+                raise TypeError(f"{name}={value!r}: expected a whole number")
         if rank is not None and world is not None and not 0 <= rank < world:
             raise ValueError(f"rank={rank} of world={world}: ranks are counted from 0, the last is {world - 1}")
         if nice != 0 and not process:

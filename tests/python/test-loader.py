@@ -389,6 +389,8 @@ class Ends(WithData):
         for rank in (2, 3, -1):
             with self.assertRaisesRegex(ValueError, f"rank={rank} of world=2"):
                 load(self.data.pipeline(), rank=rank, world=2)
+        with self.assertRaisesRegex(TypeError, "^rank='0': expected a whole number"):  # as it comes out of the environment
+            load(self.data.pipeline(), rank="0", world=2)
         with self.assertRaisesRegex(headrace.Error, "rank=3 of world=2"):
             next(load("rank=3 world=2 " + self.data.pipeline()))
         with self.assertRaisesRegex(ValueError, "framework"):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The parts of headrace.ray that decide something, without a cluster."""
 import json
+import math
 import pathlib
 import pickle
 import tempfile
@@ -8,10 +9,12 @@ import time
 import unittest
 
 import headrace
+import numpy as np
 import tap
 from headrace.ray import SpreadDataError, SpreadLoader, errors
 from headrace.ray.lateness import Lateness
 from headrace.ray.producer import join_document, split_document
+from headrace.ray.spec import Spec
 from headrace.ray.suspects import Suspects
 from headrace.ray.tries import Tries
 from headrace.ray.unit import Unit
@@ -57,6 +60,12 @@ class Parts(unittest.TestCase):
         for _ in range(256):
             late.add(0.5)
         self.assertEqual(late.limit, 1.5)
+        # 99 of 100, not 95 of them: the third longest of 256
+        for n_long, limit in ((2, 1.5), (3, 12.0)):
+            late = Lateness()
+            for age in (256 - n_long) * [0.5] + n_long * [4.0]:
+                late.add(age)
+            self.assertEqual(late.limit, limit)
 
     def test_tries(self):
         """a unit that is lost waits twice as long each time, up to 2 s, and not for ever; a late one gets twice as long"""
@@ -88,6 +97,12 @@ class Parts(unittest.TestCase):
         """a unit knows its step and its rank"""
         self.assertEqual((UNIT.step, UNIT.rank, str(UNIT)), (3, 1, "epoch 1, step 3, rank 1"))
 
+    def test_beside(self):
+        """aligned: each rank has producers of its own, and shares them where they are fewer than ranks"""
+        for world, n, wanted in ((2, 2, [[0], [1]]), (2, 5, [[0, 2, 4], [1, 3]]), (4, 2, [[0], [1], [0], [1]]), (3, 1, [[0], [0], [0]])):
+            spec = Spec("", world, False, "aligned", n, 1, 2, 60, "")
+            self.assertEqual([[index for index in range(n) if spec.is_beside(index, rank)] for rank in range(world)], wanted)
+
     def test_errors(self):
         """an error of a pipeline over there is one of its class here, and says node, unit and element"""
         with self.assertRaises(headrace.ParseError) as caught:
@@ -102,6 +117,17 @@ class Parts(unittest.TestCase):
         self.assertEqual(error.element, "parse")
         self.assertEqual(str(error), f"epoch 1, step 3, rank 1, on node 10.0.0.3: {told['text']}")
         self.assertEqual(errors.describe(ZeroDivisionError("x"))["text"], "ZeroDivisionError: x")
+        # as out of an actor that is a rank
+        again = pickle.loads(pickle.dumps(error))
+        self.assertEqual((type(again), str(again), vars(again)), (SpreadDataError, str(error), vars(error)))
+        self.assertEqual(again.unit, UNIT)
+
+    def test_shorten(self):
+        """of Ray's errors, which are pages, a line"""
+        for text, short in (("", "RuntimeError"), ("gone", "gone"), ("gone.\n", "gone"),
+                            ("The actor died:\n\n  File ...\n    x\nModuleNotFoundError: No module named 'headrace'\n",
+                             "The actor died: ModuleNotFoundError: No module named 'headrace'")):
+            self.assertEqual(errors.shorten(RuntimeError(text)), short)
 
     def test_documents(self):
         """a checkpoint that was taken apart is whole again"""
@@ -161,11 +187,23 @@ class Parts(unittest.TestCase):
     def test_refused(self):
         """what a spread loader cannot do is said before anything runs"""
         for options, words in (({"depth": 3}, "depth=3: expected at least 4"), ({"placement": "near"}, "aligned, spread, pack"),
-                               ({"producers": -1}, "producers=-1"), ({"at_once": 0}, "at_once=0"),
-                               ({"linger": 4}, "linger=4: expected at least 5"),
-                               ({"rank": 0}, "rank and world belong together")):
+                               ({"depth": 0}, "depth=0"), ({"producers": -1}, "producers=-1"), ({"producers": 0}, "producers=0: expected at least 1"),
+                               ({"at_once": 0}, "at_once=0"), ({"num_cpus": -1}, "num_cpus=-1"), ({"num_cpus": math.nan}, "num_cpus=nan"),
+                               ({"num_cpus": 1.5}, "num_cpus=1.5: expected a whole number"), ({"num_cpus": math.inf}, "num_cpus=inf"),
+                               ({"linger": 4}, "linger=4: expected at least 5"), ({"linger": math.nan}, "linger=nan"),
+                               ({"rank": 0}, "rank and world belong together"), ({"rank": 2, "world": 2}, "rank=2 of world=2")):
             with self.assertRaisesRegex(ValueError, words):
                 SpreadLoader(TEXT, **options)
+        for name in ("depth", "producers", "at_once"):
+            for value in ("8", 8.5, [8]):
+                with self.assertRaisesRegex(TypeError, rf"^{name}=.*: expected a whole number"):
+                    SpreadLoader(TEXT, **{name: value})
+        for name, value, words in (("num_cpus", "1", "a number"), ("linger", None, "a number"), ("job", 7, "a text"), ("address", 6379, "a text")):
+            with self.assertRaisesRegex(TypeError, rf"^{name}=.*: expected {words}"):
+                SpreadLoader(TEXT, **{name: value})
+        for name in ("then", "pipeline"):
+            with self.assertRaisesRegex(TypeError, "a pipeline's text, or the path"):
+                SpreadLoader(**{"pipeline": TEXT, name: 7})
         with self.assertRaisesRegex(ValueError, "limit="):
             SpreadLoader("limit=5 " + TEXT)
         with self.assertRaisesRegex(ValueError, "packed"):
@@ -176,6 +214,11 @@ class Parts(unittest.TestCase):
             SpreadLoader(TEXT, then="patch ! appsink")
         with self.assertRaises(headrace.ParseError):
             SpreadLoader("files ! appsink")
+        for end in ("fakesink", "cudasink"):
+            with self.assertRaisesRegex(ValueError, "ends in appsink"):
+                SpreadLoader(TEXT.replace("appsink", end))
+        with self.assertRaisesRegex(ValueError, "then=: expected appsink or cudasink"):
+            SpreadLoader(TEXT, then="patchify ! fakesink")
 
     def test_epochs(self):
         """as often as the text says, the mix before its members, else without end"""
@@ -192,6 +235,16 @@ class Parts(unittest.TestCase):
         state = {"headrace": headrace.__version__, "checkpoint": None}
         again = pickle.loads(pickle.dumps(loader))
         self.assertEqual(again._spread, loader._spread)
+        self.assertEqual((again._pipeline._spec, again._pipeline._rank), (loader._pipeline._spec, 1))
+        with tempfile.TemporaryDirectory(prefix="hr-ray-") as folder:  # which the other one does not see
+            path = pathlib.Path(folder, "then.hr")
+            path.write_text("patchify ! appsink", encoding="utf-8")
+            data = pickle.dumps(SpreadLoader(TEXT, then=path))
+        self.assertIn("patchify", pickle.loads(data)._pipeline._then.to_shown_string())
+        # numbers of numpy, and 1 for 1.0, are the same run
+        names = {SpreadLoader(TEXT, rank=0, world=1, **options)._pipeline._spec.name for options in (
+            {}, {"producers": 1}, {"producers": np.int64(1), "num_cpus": 1.0}, {"num_cpus": np.float32(1), "linger": 60.0})}
+        self.assertEqual(len(names), 1)
         self.assertEqual(again.state_dict(), state)
 
 

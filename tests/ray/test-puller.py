@@ -13,7 +13,7 @@ import weakref
 
 import ray
 import tap
-from headrace.ray import lateness, puller, room
+from headrace.ray import SpreadResourceError, lateness, puller, room, tries
 from headrace.ray.directory import Entry
 from headrace.ray.puller import Puller
 from headrace.ray.spec import Spec
@@ -291,6 +291,21 @@ class Pulls(unittest.TestCase):
         self.assertGreater(run.counts["lost"], 0)
         self.assertEqual(run.counts["reissued"], run.counts["lost"])
         self.assertEqual(sum(" is lost, and asked for again: " in text for text in run.warnings), run.counts["lost"])
+
+
+    def test_hopeless(self):
+        """who is lost each time is asked for again, after a rest that grows, and not for ever"""
+        rests = []
+
+        def rest(self, seconds):
+            if seconds not in (0.01, 0.002):  # for want of anything to do
+                rests.append(seconds)
+        with unittest.mock.patch.object(Puller, "_rest", rest), unittest.mock.patch.object(tries, "_MOST_LOST", 9), \
+                self.assertRaises(SpreadResourceError) as caught:
+            Run(["n1"], lambda *_: (0.001, 0.001, ray.exceptions.ActorUnavailableError), 4, n=1)
+        self.assertEqual(rests, [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0, 2.0])
+        self.assertRegex(str(caught.exception), "^epoch 0, step 0, rank 0: lost 10 times, with its producers: .*gone")
+        self.assertNotIn("\n", str(caught.exception))
 
 
 class Places(unittest.TestCase):

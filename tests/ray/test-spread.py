@@ -1,19 +1,56 @@
 #!/usr/bin/env python3
 """SpreadLoader on one node: what it delivers is what a Loader does."""
+import gc
 import json
+import os
+import subprocess
+import sys
 import threading
-import time
 
 import cluster
+import dataset
 import headrace
 import ray
 import tap
 import tokenizer
+from cluster import wait_for
 from headrace.ray import SpreadDataError, SpreadLoader
+from headrace.ray.spec import NAMESPACE
 from ray._private.internal_api import node_stats
 
 WORLD = 2
 EPOCHS = 2
+# a driver of its own
+DRIVER = """
+import logging, sys, time
+import ray
+from headrace.ray import SpreadCoreError, SpreadLoader, SpreadResourceError
+
+logging.getLogger("ray").setLevel(logging.CRITICAL)
+
+def connect():
+    ray.init(address=sys.argv[1], log_to_driver=False, logging_level="ERROR", _node_ip_address=sys.argv[2])
+
+loader = SpreadLoader(sys.argv[3], framework="numpy", epochs=0, linger=5)
+"""
+
+
+def actors():
+    return ray.util.list_named_actors(all_namespaces=True)
+
+
+def nobody():
+    return not actors()
+
+
+def stands_in_store(array):
+    """Whether its bytes are those of Ray's store, and no copy of them."""
+    with open("/proc/self/maps", encoding="ascii") as maps:
+        for line in maps:
+            begin, end = (int(word, 16) for word in line.split()[0].split("-"))
+            if begin <= array.ctypes.data < end:
+                return "plasma" in line
+    return False
 
 
 class Spread(cluster.WithCluster):
@@ -42,15 +79,109 @@ class Spread(cluster.WithCluster):
                         for name in mine:
                             for array in cluster.arrays(mine[name]):
                                 self.assertFalse(array.flags.writeable)
+                        self.assertTrue(all(map(stands_in_store, mine.get("images", []))))
                         n += 1
                 self.assertEqual(n, len(spread))
                 self.assertEqual(n, len(loader))
                 self.assertRaises(StopIteration, next, spread)
             self.assertEqual(len(ray.util.list_named_actors(all_namespaces=True)), WORLD + 1)
-        until = time.monotonic() + 60
-        while ray.util.list_named_actors(all_namespaces=True):
-            self.assertLess(time.monotonic(), until, "producers are left behind")
-            time.sleep(0.1)
+        wait_for(nobody)
+
+    def test_ends(self):
+        """who stops half way, closes twice, asks behind the end or forgets the loader leaves nobody behind"""
+        loader = self.spread(epochs=0)
+        next(loader)
+        state = loader.state_dict()
+        for _ in range(2):
+            loader.close()
+            self.assertRaises(StopIteration, next, loader)
+            self.assertEqual((list(loader), loader.state_dict(), loader.stats()["status"]), ([], state, "stopped"))
+        wait_for(nobody)
+        loader = self.spread(epochs=0)
+        for step in loader:
+            self.assertEqual(len(actors()), 2)
+            break
+        del step, loader
+        gc.collect()
+        wait_for(nobody)
+        self.assertNotIn("headrace-spread", [thread.name for thread in threading.enumerate()])
+
+    def test_twins(self):
+        """two loaders of the same run and rank share producers, and one that leaves does not take them along"""
+        with self.spread(epochs=0) as second:
+            with self.spread(epochs=0) as first:
+                next(first)
+                next(second)
+                there = sorted(actor["name"] for actor in actors())
+                pids = [ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in there[1:]]
+            first.close()
+            with headrace.Loader(self.text, framework="numpy") as loader:
+                next(loader)
+                for _ in range(20):  # more than are there already
+                    self.check_step(next(second), next(loader))
+            self.assertEqual(sorted(actor["name"] for actor in actors()), there)
+            self.assertEqual([ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in there[1:]], pids)
+            self.assertNotIn("lost", second.stats()["units"])
+        wait_for(nobody)
+
+    def test_worlds(self):
+        """fewer samples than ranks, and none at all: steps and holes of a Loader"""
+        for n in (0, 1, 3):
+            data = dataset.DataSet(n=n)
+            self.addCleanup(data.remove)
+            for rank in range(4):
+                options = {"rank": rank, "world": 4, "epochs": 2, "framework": "numpy"}
+                with SpreadLoader(data.pipeline(size=2, tail="prefetchqueue"), producers=1, num_cpus=0, **options) as spread, \
+                        headrace.Loader(data.pipeline(size=2, tail="prefetchqueue"), **options) as loader:
+                    for _ in range(2):
+                        for mine, other in zip(spread, loader, strict=True):
+                            self.check_step(mine, other)
+                    self.assertEqual(len(spread), 2 if n else 0)
+
+    @staticmethod
+    def run_driver(code, *arguments, **environment):
+        """(status, stdout, stderr)"""
+        done = subprocess.run([sys.executable, "-c", DRIVER + code, *arguments], capture_output=True, text=True, timeout=240, check=False,
+                              env={**os.environ, **environment})
+        return done.returncode, done.stdout, done.stderr
+
+    def test_unplugged(self):
+        """ray.shutdown() in front of a loader's end is told, and neither that nor a program that ends without close() starts a cluster"""
+        here = (ray.get_runtime_context().gcs_address, cluster.IP, self.text)
+        sessions = set(cluster.FOLDER.glob("**/session_2*"))
+        status, told, log = self.run_driver("""
+connect()
+next(loader)
+ray.shutdown()
+try:
+    while True:
+        next(loader)
+except SpreadCoreError as error:
+    print(error)
+loader.close()
+print(loader.stats()["status"])
+time.sleep(1)
+print(ray.is_initialized())
+""", *here)
+        if status:  # Ray ends a process of which a thread was just asking
+            self.assertIn("has already been shutdown", log)
+        else:
+            self.assertRegex(told, r"^ray.shutdown\(\) was called while a SpreadLoader was at work.*\nfailed\nFalse\n$")
+        self.assertEqual(self.run_driver("connect(); next(loader); print('one')", *here), (0, "one\n", ""))
+        self.assertEqual(set(cluster.FOLDER.glob("**/session_2*")), sessions)
+        wait_for(nobody)  # linger=
+
+    def test_no_cluster(self):
+        """a cluster that is not there is an error that says where"""
+        status, told, _ = self.run_driver("""
+try:
+    next(loader)
+except SpreadResourceError as error:
+    print(error)
+print(ray.is_initialized())
+""", "", "", self.text, RAY_ADDRESS="127.0.0.1:1", RAY_gcs_server_port_wait_time_s="1")
+        self.assertEqual(status, 0)
+        self.assertRegex(told, r"^no Ray cluster at 127.0.0.1:1: .*`ray start --head`.*\nFalse\n$")
 
     def test_then(self):
         """what runs on the rank makes of uint8 what a whole pipeline delivers"""
@@ -62,6 +193,21 @@ class Spread(cluster.WithCluster):
                 for name in other:
                     self.assertTrue(cluster.same(mine[name], other[name]), name)
                 self.assertEqual(mine.batch.samples, other.batch.samples)
+
+    def test_whole_rung(self):
+        """pipelines/5-spread.hr and 5-trainer.hr: what a whole pipeline delivers"""
+        there, here = (dataset.ROOT / f"pipelines/5-{name}.hr" for name in ("spread", "trainer"))
+        text = there.read_text(encoding="utf-8").replace("s3src ", "on-error=skip filesrc ")
+        options = {"rank": 0, "world": 1, "epochs": 1, "framework": "numpy", "variables": {"LOCATION": f"{self.data.folder}/", "BATCH": 5}}
+        with SpreadLoader(text, then=here, **options) as spread, \
+                headrace.Loader(text.replace("! appsink", "! patchify ! appsink"), **options) as loader:
+            n = 0
+            for mine, other in zip(spread, loader, strict=True):
+                self.assertEqual(set(mine), set(other))
+                for name in other:
+                    self.assertTrue(cluster.same(mine[name], other[name]), name)
+                n += 1
+            self.assertEqual(n, 5)
 
     def test_packed_rows(self):
         """packed rows that are numbered: those of a Loader, and gone on with on other numbers of ranks"""

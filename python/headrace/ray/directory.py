@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import os
 import threading
@@ -11,6 +12,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from .errors import shorten
 from .producer import CONTROL, Producer
 from .spec import NAMESPACE, Spec
 
@@ -40,6 +42,7 @@ class _Place:
         self.chosen = chosen  # its node, by us
         self.since = time.monotonic()
         self.where: dict[str, Any] | None = None
+        self.failed: str | None = None  # why it is not there any more
         self.ask()
 
     def ask(self) -> None:
@@ -63,7 +66,8 @@ class _Place:
                 self.where = ray.get(done[0])
             except ray.exceptions.ActorUnavailableError:  # it is being started anew
                 self.ask()
-            except ray.exceptions.RayActorError:
+            except ray.exceptions.RayError as error:
+                self.failed = shorten(error)
                 return False
         return True
 
@@ -75,7 +79,7 @@ class Directory:
     def __init__(self, spec: Spec) -> None:
         self._spec = spec
         self._places: dict[int, _Place] = {}
-        self._signs: dict[int, float] = {}  # of ranks
+        self._signs: dict[str, float] = {}  # of ranks: of each loader its own
         self._last = time.monotonic()
         self._lock = threading.Lock()
         self._pack: str | None = None  # the node that all shall be on
@@ -83,36 +87,39 @@ class Directory:
 
     # ---- what ranks call ----
 
-    def join(self, rank: int, node: str, dead: list[int]) -> list[Entry]:
-        """A rank's sign of life, from that node: all producers there are.
+    def join(self, rank: int, sign: str, node: str, dead: list[int]) -> tuple[list[Entry], str | None]:
+        """A rank's sign of life, from that node: all producers there are, and why others are gone.
 
         :param dead: those that will not come back, as far as the rank can tell.
         """
         with self._lock:
-            self._signs[rank] = self._last = time.monotonic()
+            self._signs[sign] = self._last = time.monotonic()
+            failed: str | None = None
             self._pack = self._pack or node
             for index in dead:
                 if index in self._places:
                     self._places[index].ask()
             for index, place in list(self._places.items()):
                 if not place.look():
+                    failed = place.failed
                     del self._places[index]
                 elif place.has_no_room:
                     ray.kill(place.actor)
                     self._places[index] = _Place(self._make(index, None, _ELSEWHERE), None)
             aligned, pack = self._spec.placement == "aligned", self._spec.placement == "pack"
             for index in range(self._spec.n_producers):
-                if index not in self._places and (not aligned or index % self._spec.world == rank):
+                if index not in self._places and (not aligned or self._spec.is_beside(index, rank)):
                     chosen = node if aligned else self._pack if pack else self._find_emptiest()
                     self._places[index] = _Place(self._make(index, chosen), chosen)
             return [Entry(index, place.actor, place.where["node"] if place.where else None,
-                          place.where["ip"] if place.where else None) for index, place in sorted(self._places.items())]
+                          place.where["ip"] if place.where else None) for index, place in sorted(self._places.items())], failed
 
-    def leave(self, rank: int) -> None:
-        """That rank is done. With the last one all actors go."""
+    def leave(self, sign: str) -> None:
+        """That one is done. With the last one all actors go; who was killed is there as long as it may only be silent."""
         with self._lock:
-            self._signs.pop(rank, None)
-            if not self._signs:
+            self._signs.pop(sign, None)
+            now = time.monotonic()
+            if all(now - at > self._spec.linger for at in self._signs.values()):
                 self._end()
 
     def get_pid(self) -> int:
@@ -146,8 +153,11 @@ class Directory:
                     return
 
     def _end(self) -> None:
-        for place in self._places.values():
-            ray.kill(place.actor)
+        """By their names: one that was started anew may not have met all of them."""
+        for actor in ray.util.list_named_actors(all_namespaces=True):
+            if actor["namespace"] == NAMESPACE and actor["name"].startswith(self._spec.producer_name("")):
+                with contextlib.suppress(ValueError):  # it has just gone
+                    ray.kill(ray.get_actor(actor["name"], NAMESPACE))
         ray.kill(ray.get_actor(self._spec.name, NAMESPACE))
 
 

@@ -54,6 +54,13 @@ def describe(error: Exception) -> dict[str, Any]:
     return {"class": name, "kind": getattr(error, "kind", "failed"), "text": text}
 
 
+def shorten(error: Exception) -> str:
+    """One line of one of Ray's, which are many: what it is, and at its end why."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    first = lines[0].rstrip(":.")
+    return first if len(lines) == 1 else f"{first}: {lines[-1]}"
+
+
 def make(told: dict[str, Any], node: str | None, unit: Unit | None) -> SpreadError:
     """The other way round: where it was comes in front."""
     cls = next((mine for mine, _ in _CLASSES if mine.__name__ == told["class"]), SpreadError)

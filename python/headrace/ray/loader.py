@@ -2,8 +2,10 @@
 from __future__ import annotations
 
 import functools
+import numbers
 import os
 import sys
+import weakref
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ import ray
 
 from .._core import Pipeline
 from ..loader import Loader, _read_text
+from . import errors
 from .pipeline import SpreadPipeline
 from .spec import PLACEMENTS, Spec
 from .then import Then
@@ -27,6 +30,25 @@ def _ranks_of_train() -> tuple[int, int] | None:
     except (RuntimeError, DeprecationWarning):  # not in a worker; inside Ray Tune
         return None
     return context.get_world_rank(), context.get_world_size()
+
+
+def _read_number(name: str, value: Any, least: int, kind: Any = numbers.Integral) -> Any:
+    """In Python's own type: it goes into the name that ranks find each other by."""
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}={value!r}: expected a {'whole ' if kind is numbers.Integral else ''}number")
+    if not value >= least:  # NaN, too
+        raise ValueError(f"{name}={value}: expected at least {least}")
+    return int(value) if kind is numbers.Integral else float(value)
+
+
+def _connect(address: str | None) -> None:
+    try:
+        ray.init(address=address)
+    except (OSError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
+        where = address or os.environ.get("RAY_ADDRESS")
+        raise errors.make({"class": "SpreadResourceError", "kind": "failed", "text": (
+            f"no Ray cluster{f' at {where}' if where else ''}: {errors.shorten(error)}; `ray start --head` starts one and says its"
+            " address, for address= or RAY_ADDRESS")}, None, None) from error
 
 
 class SpreadLoader(Loader):
@@ -67,18 +89,21 @@ class SpreadLoader(Loader):
                  variables: Mapping[str, Any] | None = None, properties: Mapping[str, Any] | None = None,
                  framework: str | None = None, dashboard: str | bool | None = None,
                  record: str | os.PathLike[str] | None = None) -> None:
-        if depth < 4:
-            raise ValueError(f"depth={depth}: expected at least 4: what the trainer has and what comes next are each on its"
-                             " node and on the one that has made it")
         if placement not in PLACEMENTS:
             raise ValueError(f"placement={placement!r}: expected one of {', '.join(PLACEMENTS)}")
-        for name, value, least in (("producers", producers or 1, 1), ("at_once", at_once, 1), ("num_cpus", num_cpus, 0),
-                                   ("linger", linger, 5)):  # ranks give signs each 2 s
-            if value < least:
-                raise ValueError(f"{name}={value}: expected at least {least}")
+        for name, text in (("job", job), ("address", address or "")):
+            if not isinstance(text, str):
+                raise TypeError(f"{name}={text!r}: expected a text")
         self._spread: dict[str, Any] = {
-            "depth": depth, "placement": placement, "producers": producers, "num_cpus": num_cpus, "at_once": at_once,
-            "then": then, "linger": linger, "job": job, "address": address}
+            # what the trainer has and what comes next are each on its node and on the one that has made it
+            "depth": _read_number("depth", depth, 4), "placement": placement,
+            "producers": _read_number("producers", producers, 1) if producers is not None else None,
+            "num_cpus": _read_number("num_cpus", num_cpus, 0, numbers.Real),
+            "at_once": _read_number("at_once", at_once, 1), "then": _read_text(then) if then is not None else None,
+            "linger": _read_number("linger", linger, 5, numbers.Real),  # ranks give signs each 2 s
+            "job": job, "address": address}
+        if num_cpus > 1 and not self._spread["num_cpus"].is_integer():
+            raise ValueError(f"num_cpus={num_cpus}: expected a whole number, or a part of one processor, as Ray has it")
         super().__init__(pipeline, rank=rank, world=world, seed=seed, epochs=epochs, steps=steps, variables=variables,
                          properties=properties, framework=framework, dashboard=dashboard, record=record)
 
@@ -89,6 +114,10 @@ class SpreadLoader(Loader):
             raise ValueError("appmap calls a function of this process, and the pipeline runs in others")
         if made.get(None, "limit"):
             raise ValueError("limit= may end a run inside a step, which is for one pipeline alone: use steps=")
+        sink = made._split("fakesink")[1]
+        if sink is None or sink.startswith("cudasink"):
+            raise ValueError("a pipeline that runs on other nodes ends in appsink, which its batches are taken from; what brings"
+                             " them to a device belongs into then=")
         packed = any("packed" in str(mode) for mode in self._find(made, "mode").values())
         if packed and "lengths" not in str(made.get(None, "scan")):
             raise ValueError("batch mode=packed without scan=lengths: how many rows an epoch has is not known beforehand, so ranks"
@@ -111,15 +140,19 @@ class SpreadLoader(Loader):
 
     def _make_then(self) -> Then | None:
         then = self._spread["then"]
-        return Then(_read_text(then), self._variables) if then is not None else None
+        return Then(then, self._variables) if then is not None else None
 
     def _find_ranks(self) -> tuple[int, int] | None:
         return super()._find_ranks() or _ranks_of_train()
 
     def _start(self) -> None:
-        if not self._started and not ray.is_initialized():
-            ray.init(address=self._spread["address"])
+        if self._started:
+            return
+        if not ray.is_initialized():
+            _connect(self._spread["address"])
         super()._start()
+        # of a loader that is forgotten; at the interpreter's end producers stay for a run that is started again
+        weakref.finalize(self, cast(SpreadPipeline, self._pipeline).leave).atexit = False
 
     def _open_watch(self) -> None:
         super()._open_watch()

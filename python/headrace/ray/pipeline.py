@@ -129,7 +129,7 @@ class SpreadPipeline:
         self._clock.ask()
         try:
             if (arrived := self._puller.take()) is None:
-                self._ended = True
+                self._ended = not self._stopped  # by another thread, meanwhile
                 self._clock.end()
                 return None
             unit, told = arrived
@@ -165,15 +165,25 @@ class SpreadPipeline:
         self._stopped = True
 
     def wait(self) -> None:
-        if self._puller is not None:
-            self._puller.close()
-        if self._then is not None:
-            self._then.close()
-        if self._team is not None:
+        self._end()
+        if self._team is not None and self._last_stats is None:
             self._clock.end()
             self._gathered_at = 0.0
             self._last_stats = self.stats()
             self._team.leave()
+
+    def leave(self) -> None:
+        """As :meth:`wait`, for who does not even ask for numbers any more."""
+        self.stop()
+        self._end()
+        if self._team is not None and self._last_stats is None:
+            self._team.leave()
+
+    def _end(self) -> None:
+        if self._puller is not None:
+            self._puller.close()
+        if self._then is not None:
+            self._then.close()
 
     # ---- numbers and places ----
 

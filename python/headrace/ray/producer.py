@@ -104,7 +104,7 @@ class Producer:
                 resumed.resume(checkpoint)
                 resumed.start()
                 resumed.stop()
-        except _core.Error as error:
+        except Exception as error:  # as above
             return {**self._where, "error": describe(error)}
         return {**self._where, "n_slices": n_steps * (1 if self._spec.rows else self._spec.world)}
 

@@ -1,6 +1,7 @@
 """The thread of a rank that asks for units and lets them come, ahead of the trainer."""
 from __future__ import annotations
 
+import atexit
 import collections
 import logging
 import threading
@@ -57,6 +58,7 @@ class Puller:
         self.links = Links()
         self._thread = threading.Thread(target=self._work, name="headrace-spread", daemon=True)
         self._thread.start()
+        atexit.register(self.close)  # before Ray's own end: what asked Ray behind that would start a cluster
 
     # ---- the trainer's side ----
 
@@ -91,8 +93,11 @@ class Puller:
     def close(self) -> None:
         with self._changed:
             self._closing = True
+            self._arrived = None
             self._changed.notify_all()
-        self._thread.join()
+        if threading.current_thread() is not self._thread:  # which the garbage collector may run in
+            self._thread.join()
+        atexit.unregister(self.close)
 
     # ---- the thread ----
 
@@ -342,12 +347,12 @@ class Puller:
 
     def _lose(self, head: Pending, attempt: Attempt, error: Exception) -> None:
         """A producer, its node, or what it had made, is gone."""
-        self._warn(f"{head.unit} is lost, and asked for again: {str(error).splitlines()[0]}")
+        self._warn(f"{head.unit} is lost, and asked for again: {errors.shorten(error)}")
         self.counts["lost"] += 1
         rest = head.tries.lose()
         if head.tries.is_hopeless:
             raise errors.make({"class": "SpreadResourceError", "kind": "failed",
-                               "text": f"lost {head.tries.n_lost} times, with its producers: {error}"}, None, head.unit) from error
+                               "text": f"lost {head.tries.n_lost} times, with its producers: {errors.shorten(error)}"}, None, head.unit) from error
         self._team.fail(attempt.index, isinstance(error, ray.exceptions.ActorDiedError))
         self._warm.pop(attempt.index, None)
         head.attempts.remove(attempt)

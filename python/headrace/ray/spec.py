@@ -36,8 +36,12 @@ class Spec:
         made_of = json.dumps(dataclasses.asdict(self), sort_keys=True)
         return "headrace-" + hashlib.sha256(made_of.encode()).hexdigest()[:16]
 
-    def producer_name(self, index: int) -> str:
+    def producer_name(self, index: int | str) -> str:
         return f"{self.name}-{index}"
+
+    def is_beside(self, index: int, rank: int) -> bool:
+        """Whether that producer is that rank's own, aligned; of fewer producers than ranks each is several ranks' own."""
+        return index % self.world == rank % self.n_producers
 
     def make_pipeline(self) -> Pipeline:
         """For units that are asked for."""

@@ -1,6 +1,8 @@
 """The producers, as a rank sees them: who is there, who is asked for a unit, who is not for the time being."""
 from __future__ import annotations
 
+import logging
+import secrets
 import time
 from typing import Any
 
@@ -13,14 +15,17 @@ from .spec import Spec
 from .suspects import Suspects
 from .unit import Unit
 
+_log = logging.getLogger("headrace")
+
 # between two signs of life
 _SIGN = 2.0
 # a directory that does not answer so long is asked anew
 _PATIENCE = 30.0
 # a producer that is gone is asked again after, if others are there
 _DOWN = 5.0
-# somebody must have answered within
+# somebody must have answered within; who waits is told before
 _COME = 120.0
+_TELL = 15.0
 _POLL = 0.05
 _STATS = 2.0
 
@@ -31,7 +36,9 @@ class Team:
     def __init__(self, spec: Spec, rank: int) -> None:
         self._spec = spec
         self._rank = rank
-        self._node = ray.get_runtime_context().get_node_id()
+        context = ray.get_runtime_context()
+        self._worker, self._node = context.get_worker_id(), context.get_node_id()
+        self._sign = secrets.token_hex(8)  # of this loader: there may be others of this rank, or have been
         self.ip: str = ray.util.get_node_ip_address()
         self._directory = find_directory(spec)
         self._entries: dict[int, Entry] = {}
@@ -40,12 +47,16 @@ class Team:
         self._asked: Any = None
         self._asked_at = 0.0
         self._dead: set[int] = set()
+        self._failed: str | None = None  # why there is nobody, if that is known
         self.suspects = Suspects()
 
     # ---- who is there ----
 
     def refresh(self) -> None:
         """Gives a sign of life now and then, and takes what has changed."""
+        if not self.is_connected:
+            raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
+                "ray.shutdown() was called while a SpreadLoader was at work: close() that before")}, None, None)
         now = time.monotonic()
         if self._asked is not None:
             done, _ = ray.wait([self._asked], timeout=0)
@@ -55,19 +66,27 @@ class Team:
                         self._take(ray.get(done[0]))
                     else:
                         self._directory = find_directory(self._spec)
-                except ray.exceptions.RayError:  # it is started anew, or has gone with those that were done
+                except ray.exceptions.RayError as error:  # it is started anew, or has gone with those that were done
+                    self._failed = errors.shorten(error)
                     self._directory = find_directory(self._spec)
                 self._asked = None
         elif now - self._asked_at > (_SIGN if all(entry.node for entry in self.entries) and self.entries else _POLL):
-            self._asked = self._directory.join.remote(self._rank, self._node, sorted(self._dead))
+            self._asked = self._directory.join.remote(self._rank, self._sign, self._node, sorted(self._dead))
             self._asked_at = now
             self._dead.clear()
 
-    def _take(self, entries: list[Entry]) -> None:
+    def _take(self, told: tuple[list[Entry], str | None]) -> None:
+        entries, failed = told
+        self._failed = failed or self._failed
         self._entries = {entry.index: entry for entry in entries}
         for entry in entries:
             if entry.node is not None:
                 self._nodes.setdefault(entry.index, entry.node)
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether Ray is there as it was; who asks it for anything when it is not starts a cluster."""
+        return ray.is_initialized() and bool(ray.get_runtime_context().get_worker_id() == self._worker)
 
     @property
     def entries(self) -> list[Entry]:
@@ -76,8 +95,7 @@ class Team:
     def plan(self, checkpoint: str | None) -> int:
         """How many slices an epoch has, which all producers know; and whether the checkpoint fits. Waits as long as lines
         are counted; gives signs of life meanwhile."""
-        until = time.monotonic() + _COME
-        failed: Exception | None = None
+        begin, told_at = time.monotonic(), _TELL
         while True:
             self.refresh()
             for entry in self.entries:
@@ -88,28 +106,33 @@ class Team:
                     self.refresh()
                 try:
                     told = ray.get(asked)
-                except ray.exceptions.RayActorError as error:
-                    failed = error
+                except ray.exceptions.RayError as error:
+                    self._failed = errors.shorten(error)
                     self.fail(entry.index, isinstance(error, ray.exceptions.ActorDiedError))
                     continue
                 if "error" in told:
                     raise errors.make(told["error"], told["ip"], None)
                 self.saw(entry.index, told["node"])
                 return int(told["n_slices"])
-            if time.monotonic() > until:
-                raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
-                    f"no producer has come within {_COME:.0f} s; has the cluster {self._spec.num_cpus:g} processors left for"
-                    f" each of {self._spec.n_producers} (num_cpus=, producers=), and all nodes headrace?"
-                    + (f" {failed}" if failed is not None else ""))}, None, None)
+            waited = time.monotonic() - begin
+            if waited > min(_COME, told_at):
+                text = (f"no producer has come within {waited:.0f} s; has the cluster {self._spec.num_cpus:g} processors left for"
+                        f" each of {self._spec.n_producers} (num_cpus=, producers=), and all nodes headrace?"
+                        + (f" {self._failed}" if self._failed is not None else ""))
+                if waited > _COME:
+                    raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": text}, None, None)
+                _log.warning("%s", text)
+                told_at = _COME
             time.sleep(_POLL)
 
     def leave(self) -> None:
         """The rank is done."""
-        self._directory.leave.remote(self._rank)
+        if self.is_connected:
+            self._directory.leave.remote(self._sign)
 
     def gather_stats(self) -> list[dict[str, Any]]:
         """Of all producers; who does not answer in time is told so."""
-        entries = sorted(self.entries, key=lambda entry: entry.index)
+        entries = sorted(self.entries, key=lambda entry: entry.index) if self.is_connected else []
         asked = [entry.actor.stats.options(concurrency_group=CONTROL).remote() for entry in entries]
         done = set(ray.wait(asked, num_returns=len(asked), timeout=_STATS)[0]) if asked else set()
         gathered: list[dict[str, Any]] = []
@@ -119,7 +142,7 @@ class Team:
                 try:
                     told = ray.get(reference)
                 except ray.exceptions.RayError as error:
-                    told["error"] = str(error).splitlines()[0]
+                    told["error"] = errors.shorten(error)
             gathered.append(told)
         return gathered
 
@@ -143,7 +166,7 @@ class Team:
         if self._spec.placement != "aligned":
             n = self._spec.n_producers
             return (index - unit.slice - unit.slice // n) % n,
-        own = index % unit.world == self._rank
+        own = self._spec.is_beside(index, self._rank)
         return not own, (index // unit.world - unit.step) % -(-self._spec.n_producers // unit.world), index
 
     def node_of(self, index: int) -> str | None:

@@ -18,6 +18,8 @@ class Then:
     def __init__(self, text: str, variables: Mapping[str, Any]) -> None:
         # behind the source, so that a text may begin with comments
         self._pipeline = Pipeline(f"appsrc name={_SOURCE} !\n{text}", variables=variables)
+        if self._pipeline._split("fakesink")[1] is None:
+            raise ValueError("then=: expected appsink or cudasink at its end, which batches are taken from")
         self._started = False
 
     def push(self, fields: Mapping[str, Any]) -> None:
