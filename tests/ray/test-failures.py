@@ -56,11 +56,11 @@ class Failures(unittest.TestCase):
         ray.shutdown()
         self.cluster.shutdown()
 
-    def start_ranks(self, node=None, **options):
+    def start_ranks(self, nodes=None, **options):
         options = {"placement": "spread", "producers": 4, "num_cpus": 1, "epochs": 1, "step_time": 0.05, **options}
-        there = NodeAffinitySchedulingStrategy(node or self.head, soft=False)
-        actor = ray.remote(trainer.Trainer).options(num_cpus=0, max_concurrency=2, scheduling_strategy=there)
-        ranks = [actor.remote(self.text, rank=rank, world=WORLD, **options) for rank in range(WORLD)]
+        ranks = [ray.remote(trainer.Trainer).options(
+            num_cpus=0, max_concurrency=2, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False)
+        ).remote(self.text, rank=rank, world=WORLD, **options) for rank, node in enumerate(nodes or WORLD * [self.head])]
         return ranks, [rank.train.remote() for rank in ranks]
 
     def wait_for_steps(self, ranks, n):
@@ -143,9 +143,24 @@ class Failures(unittest.TestCase):
         logs, _ = self.check(ranks, running)
         self.assertEqual(len({step["node"] for log in logs for step in log[-4:]}), 1)
 
+    def test_placement(self):
+        """producers are beside their ranks, or over all nodes evenly, or together; what comes from whom is told by the links"""
+        places = [node.node_id for node in self.nodes]
+        for placement, producers, wanted in (("aligned", WORLD, places), ("spread", 4, places + places), ("pack", WORLD, None)):
+            ranks, running = self.start_ranks(places, placement=placement, producers=producers, step_time=0)
+            _, stats = self.check(ranks, running)
+            told = {producer["index"]: producer["node"] for producer in stats[0]["producers"]}
+            if wanted is None:
+                wanted = WORLD * [told[0]]
+            self.assertEqual(sorted(told[index] for index in range(producers)), sorted(wanted))
+            if placement == "aligned":
+                self.assertEqual([told[index] for index in range(producers)], wanted)
+            ray.get([rank.close.remote() for rank in ranks])
+            wait_for(lambda: not ray.util.list_named_actors(all_namespaces=True))
+
     def test_no_room(self):
         """a node has no processors left for the second of its ranks: its producer goes to another"""
-        ranks, running = self.start_ranks(node=self.nodes[0].node_id, placement="aligned", producers=WORLD, num_cpus=2)
+        ranks, running = self.start_ranks(WORLD * [self.nodes[0].node_id], placement="aligned", producers=WORLD, num_cpus=2)
         self.check(ranks, running)
         nodes = {ray.get(producer.where.remote())["node"] for producer in self.producers()}
         self.assertEqual(nodes, {node.node_id for node in self.nodes})
