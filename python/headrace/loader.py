@@ -77,9 +77,9 @@ def _read_text(pipeline: str | os.PathLike[str]) -> str:
     return pipeline
 
 
-def _sets_epochs(text: str) -> bool:
-    """A pipeline's, in its canonical form; a value may have that word in it, quoted if it is a word of its own."""
-    return re.search(r"(?<!\S)epochs=", re.sub(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", "", text)) is not None
+def _sets(name: str, text: str) -> bool:
+    """Whether a pipeline's text says it, in its canonical form; a value may have that word in it, quoted if it is a word of its own."""
+    return re.search(rf"(?<!\S){name}=", re.sub(r"""'[^']*'|"(?:[^"\\]|\\.)*\"""", "", text)) is not None
 
 
 class Loader:
@@ -170,7 +170,8 @@ class Loader:
         options = dict(self._options)
         if options["rank"] is None:
             options["rank"], options["world"] = self._find_ranks() or (None, None)
-        if options["epochs"] is None and not _sets_epochs(str(pipeline)):
+        self._is_alone = options["rank"] is None and not _sets("world", str(pipeline))
+        if options["epochs"] is None and not _sets("epochs", str(pipeline)):
             options["epochs"] = 0
         for name, value in options.items():
             if value is not None:
@@ -187,10 +188,19 @@ class Loader:
         """(rank, world) where they are not given; ``None``: what the text says."""
         return _distributed()
 
+    def _warn_of_others(self) -> None:
+        """A launcher has started several processes, which nobody has told the loader of."""
+        environment = os.environ
+        if self._is_alone and environment.get("WORLD_SIZE", "1") not in ("", "0", "1") and "RANK" in environment:
+            _log.warning("this process is RANK=%s of WORLD_SIZE=%s, and the loader gives all samples to each of them: call"
+                         " torch.distributed.init_process_group() before the loader is made, or give rank= and world=",
+                         environment["RANK"], environment["WORLD_SIZE"])
+
     def _start(self) -> None:
         if self._started:
             return
         _refuse_workers()
+        self._warn_of_others()
         if self._state is not None:
             self._pipeline.resume(self._state, force=self._force)
         self._open_watch()

@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import weakref
+from unittest import mock
 
 import numpy
 
@@ -234,6 +235,21 @@ class Order(WithData):
         both = [list(load(self.data.pipeline(), rank=rank, world=2)) for rank in range(2)]
         self.assertEqual(len(both[0]), len(both[1]))
         self.assertEqual(sorted(ids(both[0]) + ids(both[1])), sorted(f"r{i}" for i in range(23)))
+
+    def test_ranks_unknown(self):
+        """who is one of several processes of a launcher, and has told nobody, is warned; who has told is not"""
+        with mock.patch.dict(os.environ, RANK="1", WORLD_SIZE="4"):
+            with self.assertLogs("headrace", logging.WARNING) as logged, load(self.data.pipeline()) as loader:
+                next(loader)
+            self.assertEqual(len(logged.output), 1)
+            self.assertRegex(logged.output[0], r"RANK=1 of WORLD_SIZE=4, .*init_process_group\(\) .* rank= and world=$")
+            for options in ({"rank": 1, "world": 4}, {"head": "rank=1 world=4"}, {"head": "world=1"}):
+                head = {"head": options.pop("head")} if "head" in options else {}
+                with self.assertNoLogs("headrace", logging.WARNING), load(self.data.pipeline(**head), **options) as loader:
+                    next(loader)
+        with mock.patch.dict(os.environ, RANK="0", WORLD_SIZE="1"), self.assertNoLogs("headrace", logging.WARNING), \
+                load(self.data.pipeline()) as loader:
+            next(loader)
 
     def test_known_steps(self):
         """len() is known with scan=lines, and refused where there is no end"""
