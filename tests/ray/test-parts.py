@@ -198,6 +198,9 @@ class Parts(unittest.TestCase):
             for value in ("8", 8.5, [8]):
                 with self.assertRaisesRegex(TypeError, rf"^{name}=.*: expected a whole number"):
                     SpreadLoader(TEXT, **{name: value})
+        for options, words in (({"rank": "0", "world": 1}, "rank='0'"), ({"rank": 0, "world": 1.0}, "world=1.0")):
+            with self.assertRaisesRegex(TypeError, f"^{words}: expected a whole number"):
+                SpreadLoader(TEXT, **options)
         for name, value, words in (("num_cpus", "1", "a number"), ("linger", None, "a number"), ("job", 7, "a text"), ("address", 6379, "a text")):
             with self.assertRaisesRegex(TypeError, rf"^{name}=.*: expected {words}"):
                 SpreadLoader(TEXT, **{name: value})

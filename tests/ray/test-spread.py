@@ -3,9 +3,13 @@
 import gc
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
+import time
+import unittest
+import unittest.mock
 
 import cluster
 import dataset
@@ -122,6 +126,55 @@ class Spread(cluster.WithCluster):
             self.assertEqual(sorted(actor["name"] for actor in actors()), there)
             self.assertEqual([ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in there[1:]], pids)
             self.assertNotIn("lost", second.stats()["units"])
+        wait_for(nobody)
+
+    @staticmethod
+    def find_producers():
+        """(the directory, pids of all producers) of the one run there is"""
+        directory, *producers = sorted((actor["name"] for actor in actors()), key=lambda name: (name.count("-"), name))
+        return ray.get_actor(directory, NAMESPACE), [ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in producers]
+
+    def test_directory_killed(self):
+        """a directory that was started anew finds the producers, and does not end them before it can have heard of all ranks"""
+        with self.spread(epochs=0, producers=2, num_cpus=0, linger=15) as second:
+            with self.spread(epochs=0, producers=2, num_cpus=0, linger=15) as first:
+                next(first)
+                next(second)
+                wait_for(lambda: len(actors()) == 3)
+                directory, pids = self.find_producers()
+                pid = ray.get(directory.get_pid.remote())
+
+                def is_anew():
+                    try:
+                        return ray.get(directory.get_pid.remote()) != pid
+                    except ray.exceptions.RayActorError:
+                        return False
+                with unittest.mock.patch.object(second._pipeline._team, "refresh"):  # the others' signs are due later
+                    os.kill(pid, signal.SIGKILL)
+                    wait_for(is_anew)
+                    first.close()
+                    ray.get(directory.get_pid.remote())  # behind leave
+            entries, failed = ray.get(directory.join.remote(0, "a sign", second._pipeline._team._node, []))
+            self.assertEqual(([entry.index for entry in entries], failed), ([0, 1], None))
+            for _ in range(20):  # more than are there already
+                next(second)
+            self.assertEqual(self.find_producers()[1], pids)
+            self.assertNotIn("lost", second.stats()["units"])
+        wait_for(nobody)  # linger=
+
+    def test_linger(self):
+        """producers of ranks that died stay for the next ones, and go when nobody comes"""
+        loader = self.spread(epochs=0, linger=15)
+        next(loader)
+        directory, pids = self.find_producers()
+        with unittest.mock.patch.object(loader._pipeline._team, "leave"):
+            loader.close()
+        time.sleep(3)  # the directory looks more often
+        with self.spread(epochs=0, linger=15) as again:
+            next(again)
+            self.assertEqual(self.find_producers()[1], pids)
+        ray.get(directory.get_pid.remote())  # behind leave: the dead one may be only silent
+        self.assertEqual(self.find_producers()[1], pids)
         wait_for(nobody)
 
     def test_worlds(self):

@@ -81,6 +81,8 @@ class Directory:
         self._places: dict[int, _Place] = {}
         self._signs: dict[str, float] = {}  # of ranks: of each loader its own
         self._last = time.monotonic()
+        if ray.get_runtime_context().was_current_actor_reconstructed:
+            self._signs[""] = self._last  # there may be ranks that it has not heard of yet
         self._lock = threading.Lock()
         self._pack: str | None = None  # the node that all shall be on
         threading.Thread(target=self._watch, name="headrace-watch", daemon=True).start()
