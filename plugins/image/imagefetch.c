@@ -99,6 +99,13 @@ check_links (HrFetchJob *job, GError **error)
   for (guint i = 0; i < job->n_items; i++) {
     HrFetchItem *item = &job->items[i];
 
+    if (hr_fetch_get_uri (item) == NULL) {
+      g_set_error (error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                   "image %u is no link: put this element behind jsonlparse, before imagedecode "
+                   "and batch",
+                   i);
+      return FALSE;
+    }
     if (!hr_media_link_check (hr_fetch_get_link (item), hr_fetch_get_uri (item), root,
                               (const char *const *)state->self->allow_links, error)) {
       hr_data_error_set_member (*error, hr_fetch_get_link (item), i);

@@ -333,6 +333,14 @@ jsonlparse_process (gconstpointer self, gpointer worker, HrBuffer *in, HrOut *ou
   g_autofree char *base = NULL;
   gboolean good;
 
+  if (lines == NULL && (limit == NULL || origin == NULL)) {
+    /* an application may push anything */
+    hr_buffer_unref (in);
+    g_set_error (
+        error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+        "expected bytes in the field \"lines\": put this element behind a source of lines");
+    return FALSE;
+  }
   if (origin != NULL) {
     block.uri = origin->uri;
     if (block.root == NULL)

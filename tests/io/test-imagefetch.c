@@ -605,6 +605,27 @@ test_fatal (void)
   end ();
 }
 
+/* what somebody pushes that is no link: an image, or JSON */
+static void
+test_no_links (void)
+{
+  for (guint i = 0; i < 2; i++) {
+    HrBuffer *sample = hr_buffer_new ();
+    HrList *images = hr_list_new (0);
+    HrHarness *harness = hr_harness_new ("imagefetch on-error=skip", 1);
+
+    if (i == 0)
+      hr_list_append_tensor (images, hr_tensor_new_bytes (hr_memory_new_copy ("not a link", 10)));
+    else
+      hr_list_append_json (images, json_node_new (JSON_NODE_NULL));
+    hr_buffer_set_list (sample, "images", images);
+    hr_harness_push (harness, sample);
+    hr_harness_expect_error (harness, HR_CORE_ERROR, HR_CORE_ERROR_FAILED,
+                             "*image 0 is no link: *behind jsonlparse*");
+    hr_harness_free (harness);
+  }
+}
+
 /* ---- the web ---- */
 
 static void
@@ -767,6 +788,7 @@ main (int argc, char **argv)
   g_test_add_func ("/imagefetch/sizes", test_sizes);
   g_test_add_func ("/imagefetch/rejections", test_rejections);
   g_test_add_func ("/imagefetch/fatal", test_fatal);
+  g_test_add_func ("/imagefetch/no-links", test_no_links);
   g_test_add_func ("/imagefetch/web", test_web);
   g_test_add_func ("/imagefetch/cancel", test_cancel);
   g_test_add_func ("/imagefetch/examples", test_examples);

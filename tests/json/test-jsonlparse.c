@@ -490,6 +490,25 @@ test_cut_line (void)
   g_assert_cmpint (message->origin->length, ==, 41943160);
 }
 
+/* what somebody pushes that is no lines: a batch, say */
+static void
+test_no_lines (void)
+{
+  for (guint i = 0; i < 3; i++) {
+    HrBuffer *block = hr_buffer_new ();
+    g_auto (Outcome) result = { NULL, NULL, NULL };
+
+    if (i == 1)
+      hr_buffer_set_list (block, "lines", hr_list_new (0));
+    else if (i == 2)
+      hr_buffer_set_string (block, "line-limit", "1048576");
+    result = run_blocks ("", 1, NULL, 0, 1, NULL, NULL, block);
+    g_assert_cmpuint (result.samples->len + result.skipped->len, ==, 0);
+    g_assert_error (result.error, HR_CORE_ERROR, HR_CORE_ERROR_FAILED);
+    g_assert_nonnull (strstr (result.error->message, "expected bytes in the field \"lines\""));
+  }
+}
+
 /* lines that somebody pushes without saying where they are from; and where the line is not known */
 static void
 test_origins (void)
@@ -651,6 +670,7 @@ main (int argc, char **argv)
   g_test_add_func ("/jsonlparse/max-images", test_max_images);
   g_test_add_func ("/jsonlparse/long-lines", test_long_lines);
   g_test_add_func ("/jsonlparse/cut-line", test_cut_line);
+  g_test_add_func ("/jsonlparse/no-lines", test_no_lines);
   g_test_add_func ("/jsonlparse/origins", test_origins);
   g_test_add_func ("/jsonlparse/fail", test_fail);
   g_test_add_func ("/jsonlparse/max-errors", test_max_errors);
