@@ -124,7 +124,7 @@ class Parts(unittest.TestCase):
 
     def test_shorten(self):
         """of Ray's errors, which are pages, a line"""
-        for text, short in (("", "RuntimeError"), ("gone", "gone"), ("gone.\n", "gone"),
+        for text, short in (("", "RuntimeError"), ("gone", "gone"), ("gone.\n", "gone"), ("\x1b[36mgone\x1b[39m, \x1b[1;31mtoo", "gone, too"),
                             ("The actor died:\n\n  File ...\n    x\nModuleNotFoundError: No module named 'headrace'\n",
                              "The actor died: ModuleNotFoundError: No module named 'headrace'")):
             self.assertEqual(errors.shorten(RuntimeError(text)), short)
@@ -217,11 +217,17 @@ class Parts(unittest.TestCase):
             SpreadLoader(TEXT, then="patch ! appsink")
         with self.assertRaises(headrace.ParseError):
             SpreadLoader("files ! appsink")
+        for source in ("fakesrc", "appsrc"):
+            with self.assertRaisesRegex(ValueError, "^s: .* begins with filesrc or s3src"):
+                SpreadLoader(f"{source} name=s ! batch size=2 ! appsink")
         for end in ("fakesink", "cudasink"):
             with self.assertRaisesRegex(ValueError, "ends in appsink"):
                 SpreadLoader(TEXT.replace("appsink", end))
         with self.assertRaisesRegex(ValueError, "then=: expected appsink or cudasink"):
             SpreadLoader(TEXT, then="patchify ! fakesink")
+        for then, name in (("patchify ! batch size=2 ! appsink", "batch0"), ("patchify name=p on-error=skip ! appsink", "p")):
+            with self.assertRaisesRegex(ValueError, f"then=: {name}: batches are whole"):  # else it would be waited for without end
+                SpreadLoader(TEXT, then=then)
 
     def test_epochs(self):
         """as often as the text says, the mix before its members, else without end"""

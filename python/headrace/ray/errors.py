@@ -7,6 +7,7 @@ from typing import Any
 from .. import _core
 from .unit import Unit
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _ELEMENT = re.compile(r'^(?P<factory>[a-z0-9]+) "(?P<name>[^"]+)": ')
 
 
@@ -56,7 +57,7 @@ def describe(error: Exception) -> dict[str, Any]:
 
 def shorten(error: Exception) -> str:
     """One line of one of Ray's, which are many: what it is, and at its end why."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    lines = [line.strip() for line in _COLOUR.sub("", str(error)).splitlines() if line.strip()] or [type(error).__name__]
     first = lines[0].rstrip(":.")
     return first if len(lines) == 1 else f"{first}: {lines[-1]}"
 

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import numbers
 import os
 import sys
@@ -118,6 +119,11 @@ class SpreadLoader(Loader):
         if sink is None or sink.startswith("cudasink"):
             raise ValueError("a pipeline that runs on other nodes ends in appsink, which its batches are taken from; what brings"
                              " them to a device belongs into then=")
+        ordered = self._find(made, "shuffle")
+        for element in json.loads(made.stats())["elements"]:
+            if not element["inputs"] and element["name"] not in ordered:
+                raise ValueError(f"{element['name']}: a pipeline that runs on other nodes begins with filesrc or s3src, whose lines all"
+                                 " nodes can read and count")
         packed = any("packed" in str(mode) for mode in self._find(made, "mode").values())
         if packed and "lengths" not in str(made.get(None, "scan")):
             raise ValueError("batch mode=packed without scan=lengths: how many rows an epoch has is not known beforehand, so ranks"

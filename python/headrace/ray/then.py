@@ -20,6 +20,10 @@ class Then:
         self._pipeline = Pipeline(f"appsrc name={_SOURCE} !\n{text}", variables=variables)
         if self._pipeline._split("fakesink")[1] is None:
             raise ValueError("then=: expected appsink or cudasink at its end, which batches are taken from")
+        for element in self.stats()["elements"]:  # of each batch that goes in one is waited for
+            if element["factory"] == "batch" or "skip" in str(self._pipeline.get(element["name"], "on-error")):
+                raise ValueError(f"then=: {element['name']}: batches are whole, and each comes out as one: neither batch nor on-error=skip"
+                                 " has a place there; they stand in front of appsink, in the text that producers run")
         self._started = False
 
     def push(self, fields: Mapping[str, Any]) -> None:
