@@ -57,7 +57,8 @@ class SpreadLoader(Loader):
 
     Every rank makes one, with the same arguments but ``rank``; the first of them starts the producers, which are named
     actors that all share. The batches, their order and the states are those of a Loader of the same text, byte for
-    byte, so that a state goes on in either (only where reading begins again is not known). Arrays are read-only: they stand in the node's object store.
+    byte, so that a state goes on in either; only where reading begins again is not known. Arrays are read-only: they
+    stand in the node's object store.
 
     :param pipeline: its text, with an ``appsink`` at its end, or a file with it. Pixels should travel as they are,
         uint8: what makes floats of them belongs into ``then``. Its lines are counted before the first batch, once for
