@@ -408,12 +408,13 @@ hr_async_loop (HrWorker *worker)
   HrAsync *async = worker->async;
   HrRun *run = worker->run;
 
-  while (!hr_run_is_closed (run)) {
+  for (;;) {
     gboolean ended, blocked;
-
     guint before;
 
     hr_bell_hush (&run->bell);
+    if (hr_run_is_closed (run))
+      break;
     go_on (async);
     do { /* what has left makes room for more, which may be done at once (holes) */
       ended = take_in (async);
@@ -440,8 +441,10 @@ hr_async_one (HrWorker *worker, HrBuffer *in)
   HrRun *run = worker->run;
   HrTicket *ticket = admit (async, in);
 
-  while (ticket->state != TICKET_DONE && !hr_run_is_closed (run)) {
+  while (ticket->state != TICKET_DONE) {
     hr_bell_hush (&run->bell);
+    if (hr_run_is_closed (run))
+      break;
     go_on (async);
     if (ticket->state != TICKET_DONE)
       poll_once (async, FALSE);

@@ -1,6 +1,7 @@
 /* hr-bell.c */
 #include "hr-bell.h"
 #include "hr-error.h"
+#include "hr-sync.h"
 #include <errno.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -42,8 +43,10 @@ void
 hr_bell_hush (HrBell *bell)
 {
   guint64 count;
-  ssize_t got = read (bell->fd, &count, sizeof count);
+  ssize_t got;
 
+  hr_stall (); /* who has looked before this has looked too early */
+  got = read (bell->fd, &count, sizeof count);
   (void)got; /* nothing to read is fine too */
   g_atomic_int_set (&bell->rung, 0);
 }

@@ -488,11 +488,13 @@ join_any (HrWorker *worker)
   guint n = run->element->inputs->len, first = 0;
   struct pollfd fd = { run->bell.fd, POLLIN, 0 };
 
-  while (!hr_run_is_closed (run)) {
+  for (;;) {
     guint n_ended = 0;
     HrBuffer *buffer = NULL;
 
     hr_bell_hush (&run->bell);
+    if (hr_run_is_closed (run))
+      return;
     for (guint i = 0; i < n && buffer == NULL; i++) {
       gboolean ended;
 

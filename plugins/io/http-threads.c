@@ -188,10 +188,12 @@ run (gpointer data)
 {
   Worker *worker = data;
 
-  while (publish (worker)) {
+  for (;;) {
     Message *message;
 
     hr_bell_hush (&worker->bell);
+    if (!publish (worker))
+      break;
     while ((message = take (&worker->box))) {
       obey (worker, message);
       message_free (message);

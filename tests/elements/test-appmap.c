@@ -1,6 +1,9 @@
 /* appmap: the program's work on samples */
 #include "hr-harness.h"
+#include "hr-pipeline-private.h"
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #define SECOND G_GINT64_CONSTANT (1000000000)
 
@@ -170,6 +173,44 @@ test_stopped (void)
 }
 
 /* an error that is not of the sample's ends the run */
+/* ---- the end between a look and a wait ---- */
+
+static HrPipeline *ending; /* when its bell is listened to next */
+static int ending_fd;
+
+/* instead of the C library's: hr_bell_hush() calls it */
+ssize_t
+read (int fd, void *into, size_t size)
+{
+  HrPipeline *pipeline = g_atomic_pointer_get (&ending);
+
+  if (pipeline != NULL && fd == ending_fd) {
+    g_atomic_pointer_set (&ending, NULL);
+    hr_pipeline_stop (pipeline);
+  }
+  return syscall (SYS_read, fd, into, size);
+}
+
+/* It rings, and that ring is forgotten with those before: who is told to leave just then must see
+ * it. Nothing else will ring again: the second answer cannot leave before the first. */
+static void
+test_stopped_while_hushing (void)
+{
+  HrPipeline *pipeline = start ("fakesrc ! appmap name=map window=2 ! appsink");
+  const HrElement *map = hr_pipeline_get_element (pipeline, "map");
+  HrBuffer *first = take (pipeline), *second = take (pipeline);
+
+  ending_fd = map->run->bell.fd;
+  g_atomic_pointer_set (&ending, pipeline);
+  g_assert_true (hr_pipeline_answer (pipeline, "map", second, hr_buffer_ref (second), NULL));
+  g_assert_true (hr_pipeline_wait (pipeline, NULL));
+  g_assert_null (ending);
+  hr_buffer_unref (first);
+  hr_buffer_unref (second);
+  g_object_unref (pipeline);
+  hr_harness_assert_no_leaks ();
+}
+
 static void
 test_failed (void)
 {
@@ -217,6 +258,7 @@ main (int argc, char **argv)
   g_test_add_func ("/appmap/holes", test_holes);
   g_test_add_func ("/appmap/threads", test_threads);
   g_test_add_func ("/appmap/stopped", test_stopped);
+  g_test_add_func ("/appmap/stopped-while-hushing", test_stopped_while_hushing);
   g_test_add_func ("/appmap/failed", test_failed);
   g_test_add_func ("/appmap/behind-batch", test_behind_batch);
   return g_test_run ();
