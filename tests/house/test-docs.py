@@ -157,8 +157,9 @@ def test_commands():
                 # "…" stands for more
                 if "…" not in " ".join(words):
                     count += 1
-                    names = re.findall(r"\$\{(\w+)\}", " ".join(words))
-                    done = launch(["--print", *(word for name in names for word in ("-D", f"{name}=s3://x/")),
+                    names = re.findall(r"([\w-]+)=\$\{(\w+)\}", " ".join(words))
+                    values = [f"{name}={4 if of == 'size' else 's3://x/'}" for of, name in names]
+                    done = launch(["--print", *(word for value in values for word in ("-D", value)),
                                    *(str(ROOT / word) if word.endswith(".hr") else word for word in words)])
                     wrong += [f"{page.name}: {words}: {done.stdout}"] if done.returncode else []
     assert count >= 12 and not wrong, f"{count}: " + "\n".join(wrong)
