@@ -101,7 +101,7 @@ class Tracing(unittest.TestCase):
             inside = sum(s.end - s.begin for work in trace.slices("work") for s in work.inside if s.name == name) / 1e9
             counted = sum(e["blocked_out_s" if name == "waits for memory" else "blocked_cpu_s"] for e in stats["elements"])
             self.assertGreater(inside, 0, name)
-            self.assertLess(inside, counted + 0.01, name)
+            self.assertLess(inside, 1.3 * counted + 0.01, name)  # who is interrupted between two clocks counts in one of them
 
     def test_serial(self):
         """one thread: what an element demands from the one before it lies in its slice"""
