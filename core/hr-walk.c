@@ -1,6 +1,5 @@
 /* hr-walk.c: all elements upstream or downstream of one, each once */
-#include "hr-link.h"
-#include "hr-pipeline-private.h"
+#include "hr-element.h"
 
 typedef struct {
   HrElement *(*follow) (HrElement *element, guint pad);

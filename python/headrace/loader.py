@@ -190,11 +190,10 @@ class Loader:
 
     def _warn_of_others(self) -> None:
         """A launcher has started several processes, which nobody has told the loader of."""
-        environment = os.environ
-        if self._is_alone and environment.get("WORLD_SIZE", "1") not in ("", "0", "1") and "RANK" in environment:
+        if self._is_alone and os.environ.get("WORLD_SIZE", "1") not in ("", "0", "1") and "RANK" in os.environ:
             _log.warning("this process is RANK=%s of WORLD_SIZE=%s, and the loader gives all samples to each of them: call"
                          " torch.distributed.init_process_group() before the loader is made, or give rank= and world=",
-                         environment["RANK"], environment["WORLD_SIZE"])
+                         os.environ["RANK"], os.environ["WORLD_SIZE"])
 
     def _start(self) -> None:
         if self._started:

@@ -172,7 +172,6 @@ test_stopped (void)
   hr_harness_assert_no_leaks ();
 }
 
-/* an error that is not of the sample's ends the run */
 /* ---- the end between a look and a wait ---- */
 
 static HrPipeline *ending; /* when its bell is listened to next */
@@ -211,6 +210,7 @@ test_stopped_while_hushing (void)
   hr_harness_assert_no_leaks ();
 }
 
+/* an error that is not of the sample's ends the run */
 static void
 test_failed (void)
 {

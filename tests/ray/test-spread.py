@@ -110,6 +110,12 @@ class Spread(cluster.WithCluster):
         wait_for(nobody)
         self.assertNotIn("headrace-spread", [thread.name for thread in threading.enumerate()])
 
+    @staticmethod
+    def find_producers():
+        """(the directory, pids of all producers) of the one run there is"""
+        directory, *producers = sorted((actor["name"] for actor in actors()), key=lambda name: (name.count("-"), name))
+        return ray.get_actor(directory, NAMESPACE), [ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in producers]
+
     def test_twins(self):
         """two loaders of the same run and rank share producers, and one that leaves does not take them along"""
         with self.spread(epochs=0) as second:
@@ -117,22 +123,16 @@ class Spread(cluster.WithCluster):
                 next(first)
                 next(second)
                 there = sorted(actor["name"] for actor in actors())
-                pids = [ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in there[1:]]
+                pids = self.find_producers()[1]
             first.close()
             with headrace.Loader(self.text, framework="numpy") as loader:
                 next(loader)
                 for _ in range(20):  # more than are there already
                     self.check_step(next(second), next(loader))
             self.assertEqual(sorted(actor["name"] for actor in actors()), there)
-            self.assertEqual([ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in there[1:]], pids)
+            self.assertEqual(self.find_producers()[1], pids)
             self.assertNotIn("lost", second.stats()["units"])
         wait_for(nobody)
-
-    @staticmethod
-    def find_producers():
-        """(the directory, pids of all producers) of the one run there is"""
-        directory, *producers = sorted((actor["name"] for actor in actors()), key=lambda name: (name.count("-"), name))
-        return ray.get_actor(directory, NAMESPACE), [ray.get(ray.get_actor(name, NAMESPACE).where.remote())["pid"] for name in producers]
 
     def test_directory_killed(self):
         """a directory that was started anew finds the producers, and does not end them before it can have heard of all ranks"""

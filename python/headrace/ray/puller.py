@@ -347,12 +347,13 @@ class Puller:
 
     def _lose(self, head: Pending, attempt: Attempt, error: Exception) -> None:
         """A producer, its node, or what it had made, is gone."""
-        self._warn(f"{head.unit} is lost, and asked for again: {errors.shorten(error)}")
+        why = errors.shorten(error)
+        self._warn(f"{head.unit} is lost, and asked for again: {why}")
         self.counts["lost"] += 1
         rest = head.tries.lose()
         if head.tries.is_hopeless:
             raise errors.make({"class": "SpreadResourceError", "kind": "failed",
-                               "text": f"lost {head.tries.n_lost} times, with its producers: {errors.shorten(error)}"}, None, head.unit) from error
+                               "text": f"lost {head.tries.n_lost} times, with its producers: {why}"}, None, head.unit) from error
         self._team.fail(attempt.index, isinstance(error, ray.exceptions.ActorDiedError))
         self._warm.pop(attempt.index, None)
         head.attempts.remove(attempt)
