@@ -417,4 +417,41 @@ class Places(unittest.TestCase):
         self.assertEqual(shelf.used, 0)
 
 
+class Failed(unittest.TestCase):
+    def check(self, n, take, expected):
+        """The error comes where units were still to come, and only there."""
+        fake = FakeRay()
+        with unittest.mock.patch.object(puller, "ray", fake):
+            one = Puller(FakeTeam([Producer(fake, HERE, lambda _: (0.0, 0.0))]), (Unit(0, part, 1) for part in range(n)), 4, None)
+            try:
+                for _ in range(take):
+                    self.assertIsNotNone(one.take())
+                while one._arrived is None and not one._ended:
+                    time.sleep(TICK)
+                while take == n and not one._ended:
+                    time.sleep(TICK)
+                one.fail(SpreadResourceError("gone"))
+                if expected:
+                    for _ in range(2):
+                        self.assertRaisesRegex(SpreadResourceError, "gone", one.take)
+                else:
+                    self.assertIsNone(one.take())
+            finally:
+                one.close()
+                fake.watching.set()
+                fake.thread.join()
+
+    def test_midway(self):
+        """who is failed from outside gets that error, and not what had arrived"""
+        self.check(5, 2, expected=True)
+
+    def test_last(self):
+        """also where only the last one had not been taken"""
+        self.check(3, 2, expected=True)
+
+    def test_behind(self):
+        """behind the last one there is nothing to fail"""
+        self.check(3, 3, expected=False)
+
+
 tap.main()

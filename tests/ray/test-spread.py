@@ -202,9 +202,16 @@ class Spread(cluster.WithCluster):
         """ray.shutdown() in front of a loader's end is told, and neither that nor a program that ends without close() starts a cluster"""
         here = (ray.get_runtime_context().gcs_address, cluster.IP, self.text)
         sessions = set(cluster.FOLDER.glob("**/session_2*"))
-        status, told, log = self.run_driver("""
+        told = self.run_driver("""
 connect()
 next(loader)
+wait = ray.wait
+
+def wait_late(*arguments, **options):  # the thread has looked whether Ray is there, and asks it for something a moment later
+    time.sleep(0.3)
+    return wait(*arguments, **options)
+
+ray.wait = wait_late
 ray.shutdown()
 try:
     while True:
@@ -216,10 +223,7 @@ print(loader.stats()["status"])
 time.sleep(1)
 print(ray.is_initialized())
 """, *here)
-        if status:  # Ray ends a process of which a thread was just asking
-            self.assertIn("has already been shutdown", log)
-        else:
-            self.assertRegex(told, r"^ray.shutdown\(\) was called while a SpreadLoader was at work.*\nfailed\nFalse\n$")
+        self.assertEqual(told, (0, "ray.shutdown() was called while a SpreadLoader was at work: close() that before\nfailed\nFalse\n", ""))
         self.assertEqual(self.run_driver("connect(); next(loader); print('one')", *here), (0, "one\n", ""))
         self.assertEqual(set(cluster.FOLDER.glob("**/session_2*")), sessions)
         wait_for(nobody)  # linger=
@@ -315,9 +319,11 @@ print(ray.is_initialized())
         def watch():
             nonlocal peak
             node = ray.nodes()[0]
+            looks = [0, 0, 0]  # what Ray is about to free is there for one look, on a busy machine
             while not done.wait(0.02):
                 stats = node_stats(node["NodeManagerAddress"], node["NodeManagerPort"], include_memory_info=False)
-                peak = max(peak, stats.store_stats.object_store_bytes_used)
+                looks = [*looks[1:], stats.store_stats.object_store_bytes_used]
+                peak = max(peak, min(looks))
 
         thread = threading.Thread(target=watch)
         thread.start()
@@ -341,6 +347,7 @@ print(ray.is_initialized())
         self.assertEqual(stats["producers"][0]["pipeline"]["elements"][0]["factory"], "filesrc")
         self.assertIn(stats["bottleneck"]["kind"], ("trainer", "producers"))
         self.assertGreater(peak, 0)
+        print(f"# {peak} bytes at most, {peak / largest:.1f} of the largest units", flush=True)
         self.assertLessEqual(peak, (depth + 1) * (largest + 64 * 1024))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .._core import Error, Pipeline
+from . import unplug
 from .clock import Clock
 from .producer import join_document
 from .puller import Puller
@@ -90,6 +91,7 @@ class SpreadPipeline:
             return
         self._clock = Clock()
         self._team = Team(self._spec, self._rank)
+        unplug.watch(self)
         try:
             self._n_slices = self._team.plan(self._checkpoint)
         except BaseException:  # KeyboardInterrupt, too
@@ -178,6 +180,14 @@ class SpreadPipeline:
         self._end()
         if self._team is not None and self._last_stats is None:
             self._team.leave()
+
+    def unplug(self) -> None:
+        """Ray is about to go: nobody asks it for anything behind that, and who waits for a batch is told."""
+        if self._puller is not None:
+            self._puller.fail(unplug.make_error())
+        with self._lock:  # somebody may just be asking for numbers
+            if self._team is not None:
+                self._team.unplug()
 
     def _end(self) -> None:
         if self._puller is not None:

@@ -90,6 +90,14 @@ class Puller:
         """Most copies of units of this rank that there were at once, in all stores."""
         return self._room.peak
 
+    def fail(self, error: BaseException) -> None:
+        """Ends with that, unless it has ended."""
+        with self._changed:
+            if not self._closing and not (self._ended and self._arrived is None):
+                self._failed = self._failed or error
+                self._arrived = None
+        self.close()
+
     def close(self) -> None:
         with self._changed:
             self._closing = True
@@ -118,7 +126,7 @@ class Puller:
                 if self._arrived is None and queue:
                     self._hurry(queue[0])
         except BaseException as error:  # it is the trainer's to handle
-            self._failed = error
+            self._failed = self._failed or error
         with self._changed:
             self._ended = True
             queue.clear()
@@ -282,6 +290,8 @@ class Puller:
         if self._then is not None:
             self._then.push(value.pop("fields"))
         with self._changed:
+            if self._closing:
+                return
             self._room.arrive(1 if self._team.is_here(attempt.index) else 2)
             self._arrived = head.unit, value
             self._changed.notify_all()

@@ -8,7 +8,7 @@ from typing import Any
 
 import ray
 
-from . import errors
+from . import errors, unplug
 from .directory import Entry, find_directory
 from .producer import CONTROL
 from .spec import Spec
@@ -48,6 +48,7 @@ class Team:
         self._asked_at = 0.0
         self._dead: set[int] = set()
         self._failed: str | None = None  # why there is nobody, if that is known
+        self._unplugged = False
         self.suspects = Suspects()
 
     # ---- who is there ----
@@ -55,8 +56,7 @@ class Team:
     def refresh(self) -> None:
         """Gives a sign of life now and then, and takes what has changed."""
         if not self.is_connected:
-            raise errors.make({"class": "SpreadCoreError", "kind": "state", "text": (
-                "ray.shutdown() was called while a SpreadLoader was at work: close() that before")}, None, None)
+            raise unplug.make_error()
         now = time.monotonic()
         if self._asked is not None:
             done, _ = ray.wait([self._asked], timeout=0)
@@ -86,7 +86,11 @@ class Team:
     @property
     def is_connected(self) -> bool:
         """Whether Ray is there as it was; who asks it for anything when it is not starts a cluster."""
-        return ray.is_initialized() and bool(ray.get_runtime_context().get_worker_id() == self._worker)
+        return not self._unplugged and ray.is_initialized() and bool(ray.get_runtime_context().get_worker_id() == self._worker)
+
+    def unplug(self) -> None:
+        """Ray is about to go."""
+        self._unplugged = True
 
     @property
     def entries(self) -> list[Entry]:
