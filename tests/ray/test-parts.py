@@ -5,15 +5,18 @@ import math
 import pathlib
 import pickle
 import tempfile
+import threading
 import time
 import unittest
 
+import dataset
 import headrace
 import numpy as np
 import tap
 from headrace.ray import SpreadDataError, SpreadLoader, errors
 from headrace.ray.lateness import Lateness
 from headrace.ray.producer import join_document, split_document
+from headrace.ray.requests import Requests
 from headrace.ray.spec import Spec
 from headrace.ray.suspects import Suspects
 from headrace.ray.tries import Tries
@@ -35,7 +38,61 @@ def stats(**changed):
                           {"ip": "b", "units": 10, "made_s": 9.0, "pipeline": pipeline}], **changed}
 
 
+class LateToTell:
+    """A pipeline of which nobody hears that it has failed, until told to."""
+
+    def __init__(self, pipeline):
+        self._pipeline, self.failed, self.tell = pipeline, threading.Event(), threading.Event()
+
+    def __getattr__(self, name):
+        return getattr(self._pipeline, name)
+
+    def pull(self):
+        try:
+            return self._pipeline.pull()
+        except headrace.Error:
+            self.failed.set()
+            self.tell.wait()
+            raise
+
+
 class Parts(unittest.TestCase):
+    def test_requests(self):
+        """who asks a pipeline that has just failed for another's sake gets what was asked for"""
+        data = dataset.DataSet(bad={5})
+        self.addCleanup(data.remove)
+        text = str(headrace.Pipeline("requests=true " + data.pipeline()))
+        with headrace.Loader(data.pipeline(head="on-error=skip"), framework="numpy") as loader:
+            bad = next(at for at, step in enumerate(loader) if any(sample["skipped"] for sample in step.batch.samples))
+        made = []
+
+        def make():
+            made.append(LateToTell(headrace.Pipeline(text)))
+            if len(made) > 1:
+                made[-1].tell.set()
+            return made[-1]
+
+        requests, errors_told = Requests(make), []
+
+        def take_bad():
+            try:
+                requests.take(0, bad)
+            except headrace.Error as error:
+                errors_told.append(error)
+
+        thread = threading.Thread(target=take_bad)
+        thread.start()
+        while not made:
+            time.sleep(0.01)
+        self.assertTrue(made[0].failed.wait(300))
+        batch, _ = requests.take(0, bad + 1)
+        self.assertEqual(len(batch.samples), 4)
+        made[0].tell.set()
+        thread.join()
+        self.assertIsInstance(errors_told[0], headrace.DataError)
+        self.assertIn("a.jsonl:6", str(errors_told[0]))
+        self.assertEqual(len(requests.take(0, 0)[0].samples), 4)
+
     def test_lateness(self):
         """nobody is late before 1 s, nor before 3 times what 99 of 100 took, nor while nothing is known"""
         late = Lateness()

@@ -40,9 +40,9 @@ gboolean verify_is_endless (HrPipeline *pipeline);
 gboolean verify_leg (const char *text, const VerifyWay *way, const char *checkpoint, gint64 n_steps,
                      GArray *steps, char **behind, GError **error);
 /* the same in a process that is killed as soon as it has delivered so many; more may have come. The
- * checkpoint is the last that it had written. @killed: FALSE: it had ended by then */
+ * checkpoint is the last that it had written */
 gboolean verify_leg_killed (const char *text, const VerifyWay *way, gint64 n_steps, GArray *steps,
-                            char **behind, gboolean *killed, GError **error);
+                            char **behind, GError **error);
 /* … and what that process does: writes its steps to stdout, its checkpoint into @file behind each
  */
 gboolean verify_leg_child (const char *text, const VerifyWay *way, const char *file,

@@ -281,7 +281,7 @@ cut (Check *check, guint index, guint n, char **checkpoint, char **what, GError 
   g_autoptr (GArray) steps = verify_steps_new ();
   VerifyWay way = { .world = number_at (check->worlds, index),
                     .workers = number_at (check->workers, index) };
-  gboolean kill = index % 2 != 0, killed = FALSE;
+  gboolean kill = index % 2 != 0;
   g_autofree char *who = NULL;
   g_autoptr (GArray) reference = NULL;
 
@@ -289,12 +289,12 @@ cut (Check *check, guint index, guint n, char **checkpoint, char **what, GError 
   if (check->numbered) /* n rows are that many steps */
     n = (guint)((n + way.world - 1) / way.world);
   who = describe_way (&way);
-  if (kill ? !verify_leg_killed (check->text, &way, n, steps, checkpoint, &killed, error)
+  if (kill ? !verify_leg_killed (check->text, &way, n, steps, checkpoint, error)
            : !verify_leg (check->text, &way, NULL, n, steps, checkpoint, error))
     return FALSE;
-  check->n_killed += killed;
-  check->n_stopped += !killed;
-  *what = g_strdup_printf ("cut by %s behind step %u of %s", killed ? "SIGKILL" : "a stop",
+  check->n_killed += kill;
+  check->n_stopped += !kill;
+  *what = g_strdup_printf ("cut by %s behind step %u of %s", kill ? "SIGKILL" : "a stop",
                            *checkpoint != NULL ? count_steps (*checkpoint) : 0, who);
   reference = get_rest (check, &way, way.world, NULL);
   return compare (steps, reference, FALSE, 0, who);

@@ -30,9 +30,12 @@ class Requests:
             if self._pipeline is None:
                 self._start()
             assert self._pipeline is not None
-            self._waiting.append(ticket)
             pipeline = self._pipeline
-            pipeline.request(epoch, part)
+            try:
+                pipeline.request(epoch, part)
+                self._waiting.append(ticket)
+            except Error as error:  # of this request; or the pipeline has just failed, which is not told yet
+                ticket.set_exception(error)
         try:
             batch = ticket.result()
             return batch, pipeline.checkpoint(batch)
