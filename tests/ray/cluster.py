@@ -42,7 +42,19 @@ def finish():
     ray.shutdown()
 
 
-class WithCluster(unittest.TestCase):
+class Steps(unittest.TestCase):
+    """Tests that compare what two loaders deliver."""
+
+    def check_step(self, mine, other):
+        self.assertEqual(list(mine), list(other))
+        for name in other:
+            self.assertTrue(same(mine[name], other[name]), name)
+        self.assertEqual(mine.batch.samples, other.batch.samples)
+        self.assertEqual((mine.batch.step, mine.batch.epoch, mine.batch.place),
+                         (other.batch.step, other.batch.epoch, other.batch.place))
+
+
+class WithCluster(Steps):
     """Tests on a node of this process, over one set of data, in which a record's image is missing."""
 
     @classmethod

@@ -4,7 +4,6 @@ does."""
 import json
 import pathlib
 import tempfile
-import unittest
 
 import cluster
 import dataset
@@ -24,12 +23,7 @@ def read_state(loader):
     return state
 
 
-def describe(step):
-    """All but who has made it."""
-    return {"epoch": step.batch.epoch, "place": step.batch.place, "samples": step.batch.samples, "fields": dict(step)}
-
-
-class Cases(unittest.TestCase):
+class Cases(cluster.Steps):
     @classmethod
     def setUpClass(cls):
         cluster.start()
@@ -38,14 +32,6 @@ class Cases(unittest.TestCase):
         cls.addClassCleanup(cluster.finish)
         cls.tokenizer = pathlib.Path(folder.name, "tokenizer.json")
         tokenizer.write(cls.tokenizer)
-
-    def check_step(self, mine, other):
-        mine, other = describe(mine), describe(other)
-        self.assertEqual(list(mine["fields"]), list(other["fields"]))
-        for name, value in other.pop("fields").items():
-            self.assertTrue(cluster.same(mine["fields"][name], value), name)
-        del mine["fields"]
-        self.assertEqual(mine, other)
 
     def check(self, folder):
         """How many samples were delivered, and the kinds of those that were not."""

@@ -66,6 +66,10 @@ class FakeRay:
         self.thread = threading.Thread(target=self.watch)
         self.thread.start()
 
+    def finish(self):
+        self.watching.set()
+        self.thread.join()
+
     def watch(self):
         while not self.watching.wait(TICK):
             self.count()
@@ -178,8 +182,7 @@ class Run:
                 del told
             finally:
                 one.close()
-                fake.watching.set()
-                fake.thread.join()
+                fake.finish()
         self.counts, self.links, self.peak, self.most = one.counts, one.links, one.peak, fake.most
         self.most_coming = fake.most_coming
 
@@ -428,8 +431,6 @@ class Failed(unittest.TestCase):
                     self.assertIsNotNone(one.take())
                 while one._arrived is None and not one._ended:
                     time.sleep(TICK)
-                while take == n and not one._ended:
-                    time.sleep(TICK)
                 one.fail(SpreadResourceError("gone"))
                 if expected:
                     for _ in range(2):
@@ -438,8 +439,7 @@ class Failed(unittest.TestCase):
                     self.assertIsNone(one.take())
             finally:
                 one.close()
-                fake.watching.set()
-                fake.thread.join()
+                fake.finish()
 
     def test_midway(self):
         """who is failed from outside gets that error, and not what had arrived"""

@@ -61,14 +61,6 @@ class Spread(cluster.WithCluster):
     def spread(self, **options):
         return SpreadLoader(self.text, **{"framework": "numpy", "epochs": EPOCHS, **options})
 
-    def check_step(self, mine, other):
-        self.assertEqual(list(mine), list(other))
-        for name in other:
-            self.assertTrue(cluster.same(mine[name], other[name]), name)
-        self.assertEqual(mine.batch.samples, other.batch.samples)
-        self.assertEqual((mine.batch.step, mine.batch.epoch, mine.batch.place),
-                         (other.batch.step, other.batch.epoch, other.batch.place))
-
     def test_exact(self):
         """all ranks get the bytes, samples, errors, steps and states of a Loader, read-only, and nobody is left behind"""
         with self.spread(rank=0, world=WORLD) as first, self.spread(rank=1, world=WORLD) as second:
