@@ -59,15 +59,17 @@ pull_all (HrPipeline *pipeline)
 
 static guint8 source[BLOCK], target[BLOCK];
 
-/* @data: also says that it copies */
+/* @data: how many bytes of each copy it tells; how fast a copy is must not matter, a sanitizer
+ * makes it slow */
 static gboolean
 copy_hook (gpointer data, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED)
 {
+  const gsize *told = data;
+
   source[0] = (guint8)value;
   for (guint i = 0; i < 4; i++) {
     memcpy (target, source, BLOCK);
-    if (data != NULL)
-      hr_out_count_copy (out, BLOCK);
+    hr_out_count_copy (out, *told);
   }
   return target[0] == (guint8)value;
 }
@@ -75,18 +77,24 @@ copy_hook (gpointer data, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED
 static void
 test_copy (void)
 {
-  for (gboolean says = TRUE; says >= FALSE; says--) {
+  static const struct {
+    gsize told;
+    const char *kind;
+  } runs[] = { { 32 * BLOCK, "copy" }, { BLOCK / 1024, "cpu" }, { 0, "cpu" } };
+
+  for (guint i = 0; i < G_N_ELEMENTS (runs); i++) {
+    gsize told = runs[i].told;
     g_autoptr (HrPipeline) pipeline = hr_pipeline_new ();
     g_autoptr (JsonNode) root = NULL;
     JsonObject *stats;
 
     small_link (pipeline, small_source (pipeline, "source", 60, NULL, NULL),
-                small_light (pipeline, "copies", 0, copy_hook, says ? pipeline : NULL),
+                small_light (pipeline, "copies", 0, copy_hook, &told),
                 small_pull (pipeline, "sink"), NULL);
     start (pipeline);
     pull_all (pipeline);
     stats = read_stats (pipeline, &root);
-    assert_bottleneck (stats, "copies", says ? "copy" : "cpu");
+    assert_bottleneck (stats, "copies", runs[i].kind);
   }
 }
 
