@@ -33,6 +33,16 @@ class Cases(cluster.Steps):
         cls.tokenizer = pathlib.Path(folder.name, "tokenizer.json")
         tokenizer.write(cls.tokenizer)
 
+    def check_states(self, spread, loader):
+        """The same, but that who reads in order may not have seen yet where the epoch ends."""
+        mine, other = read_state(spread), read_state(loader)
+        if other["data"][0]["lines"] is None:
+            self.assertGreaterEqual(mine["data"][0]["lines"], mine["steps"])
+            mine["data"][0]["lines"] = None
+            if (mine["epoch"], mine["step"]) == (1, 0):
+                mine.update(epoch=0, step=mine["steps"])
+        self.assertEqual(mine, other)
+
     def check(self, folder):
         """How many samples were delivered, and the kinds of those that were not."""
         text = (f"on-error=skip filesrc location={folder}/ ! jsonlparse ! imagefetch ! imagedecode ! resize min-pixels=4096 max-pixels=65536"
@@ -43,7 +53,7 @@ class Cases(cluster.Steps):
             with headrace.Loader(text, **options) as loader:
                 for mine, other in zip(spread, loader, strict=True):
                     self.check_step(mine, other)
-                    self.assertEqual(read_state(spread), read_state(loader))
+                    self.check_states(spread, loader)
                     samples += mine.batch.samples
                     states.append(spread.state_dict())
                 self.assertEqual(spread.stats()["exit"], loader.stats()["exit"])
