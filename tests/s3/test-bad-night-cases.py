@@ -122,7 +122,7 @@ def write_credentials(path, key, secret, token):
 
 def test_expired_token(night):
     """expired-token: a credentials file that changes is read again"""
-    night.rules()
+    night.rules({"fault": "slow-first-byte", "nth": [51], "args": {"seconds": 5}})  # meanwhile they change
     old = {"access_key": "AKIAOLD", "secret_key": "old", "token": "first"}
     new = {"access_key": "AKIANEW", "secret_key": "new", "token": "second"}
     night.settings(credentials=[old], latency=0.02)

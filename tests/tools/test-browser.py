@@ -80,14 +80,13 @@ class Page(chromium.Case):
         """numbers, boxes, plots and the table move; errors come with their place; nothing is loaded from elsewhere"""
         run = self.open("fakesrc ! fault error-rate=0.01 seed=3 on-error=skip ! identity name=decode workers=2 sleep=8ms ! "
                         "batch size=8 ! prefetchqueue ! trainsim step-time=20ms")
-        self.until(lambda: self.samples() > 0, "samples")
-        before = self.samples()
-        self.until(lambda: self.samples() > before, "more samples")
+        seen = []
+        self.until(lambda: seen.append(self.samples()) or seen[-1] > 0, "samples")
+        self.until(lambda: self.samples() > seen[-1], "more samples")
         self.until(lambda: self.text("status") == "running", "running")
         self.until(lambda: "decode" in self.text("verdict"), "the verdict names the slow element")
-        rows = self.driver.find_elements(By.CSS_SELECTOR, "#elements tr")
-        self.assertEqual([row.find_element(By.TAG_NAME, "th").text for row in rows],
-                         ["fakesrc0", "fault0", "decode", "batch0", "prefetchqueue0", "trainsim0"])
+        names = self.driver.execute_script("return [...document.querySelectorAll('#elements tr')].map(r => r.querySelector('th').innerText)")
+        self.assertEqual(names, ["fakesrc0", "fault0", "decode", "batch0", "prefetchqueue0", "trainsim0"])
         self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#graph rect.box")), 6)
         self.assertEqual(len(self.driver.find_elements(By.CSS_SELECTOR, "#graph path.edge")), 5)
         self.until(lambda: self.driver.find_elements(By.CSS_SELECTOR, "#notes li"), "notes")
@@ -140,8 +139,8 @@ class Page(chromium.Case):
 
     def test_over(self):
         """one that has ended is not taken for one that is gone; one that failed says so, and why"""
-        for text, status, bad in (("fakesrc num-buffers=600 ! trainsim step-time=5ms", "ended", False),
-                                  ("fakesrc ! identity name=spoilt error-after=600 ! trainsim step-time=5ms", "failed", True)):
+        for text, status, bad in (("fakesrc num-buffers=2000 ! trainsim step-time=5ms", "ended", False),
+                                  ("fakesrc ! identity name=spoilt error-after=2000 ! trainsim step-time=5ms", "failed", True)):
             run = self.open(text)
             self.until(lambda: self.text("status") == "running", "running")
             self.until(lambda: self.text("status") == status, status)  # pylint: disable=cell-var-from-loop

@@ -168,17 +168,27 @@ class Serves(unittest.TestCase):
 
     def test_failed(self):
         """who looks when the run fails is told so, and why; /healthz says it to those who ask by status alone"""
-        with running("fakesrc ! identity name=bad error-after=300 ! trainsim step-time=5ms") as run:
+        with running("fakesrc ! identity name=bad error-after=1000 ! trainsim step-time=5ms") as run:
             self.assertEqual(run.ask("/healthz")[0], 200)
             stats = run.until(lambda s: s["status"] == "failed" and s["notes"])
             self.assertEqual(run.ask("/healthz")[::2], (503, "failed\n"))
             self.assertEqual(parse(run.ask("/metrics")[2])["headrace_running", ()], 0)
             self.assertEqual([(note["kind"], "bad" in note["text"]) for note in stats["notes"]], [("error", True)])
             self.assertEqual(run.process.wait(timeout=60), 1)
-        with running("fakesrc num-buffers=300 ! trainsim step-time=2ms") as run:
-            self.assertEqual(run.until(lambda s: s["status"] not in ("not-started", "running"))["samples"], 300)
+        with running("fakesrc num-buffers=1000 ! trainsim step-time=5ms") as run:
+            self.assertEqual(run.until(lambda s: s["status"] not in ("not-started", "running"))["samples"], 1000)
             self.assertEqual(run.ask("/healthz")[::2], (200, "ended\n"))
             self.assertEqual(run.process.wait(timeout=60), 0)
+
+    def test_asks_late(self):
+        """who looked while it ran and asks late is told how it ended; who does not come again is not waited for without end"""
+        for late in (5, None):
+            with running("fakesrc ! identity name=bad error-after=400 ! trainsim step-time=10ms") as run:
+                run.until(lambda s: s["samples"] > 200)  # two seconds before
+                if late is not None:
+                    time.sleep(late)
+                    self.assertEqual(run.stats()["status"], "failed")
+                self.assertEqual(run.process.wait(timeout=60), 1)
 
 
 class Guards(unittest.TestCase):

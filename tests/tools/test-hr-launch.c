@@ -555,11 +555,11 @@ test_signal (gconstpointer data)
   int signal_number = GPOINTER_TO_INT (data);
   Child child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
                                                   "fakesrc interval=1ms ! identity "
-                                                  "error-every=2 ! fakesink",
+                                                  "error-every=2 ! fakesink queue-items=1",
                                                   NULL });
 
-  /* it runs */
-  g_assert_true (read_until (&child, "skipped (other): "));
+  /* the sink, too, has run: of samples 0, 2 and 4 one has room in front of it */
+  g_assert_true (read_until (&child, "sample 5 is bad"));
   kill (child.pid, signal_number);
   g_assert_cmpint (reap (&child), ==, 128 + signal_number);
   g_assert_nonnull (strstr (child.text->str, signal_number == SIGINT
@@ -586,6 +586,60 @@ test_signals_at_once (void)
   }
   g_assert_cmpint (reap (&child), ==, 128 + SIGTERM);
   g_assert_nonnull (strstr (child.text->str, "\nstopped by SIGTERM after "));
+  g_string_free (child.text, TRUE);
+}
+
+static gboolean
+is_pending (GPid pid, int signal_number)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/status", (int)pid);
+  g_autofree char *text = NULL;
+  const char *line;
+
+  g_assert_true (g_file_get_contents (path, &text, NULL, NULL));
+  line = strstr (text, "ShdPnd:");
+  g_assert_nonnull (line);
+  return (g_ascii_strtoull (line + strlen ("ShdPnd:"), NULL, 16) >> (signal_number - 1) & 1) != 0;
+}
+
+/* … however late the second one is read; an element ends its work first, so that there is time */
+static void
+test_signal_read_late (void)
+{
+  Child child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
+                                                  "fakesrc ! identity error-every=2 ! fakesink "
+                                                  "fakesrc work=3s ! fakesink",
+                                                  NULL });
+
+  g_assert_true (read_until (&child, "skipped (other): "));
+  kill (child.pid, SIGTERM);
+  while (is_pending (child.pid, SIGTERM))
+    g_usleep (100);
+  kill (child.pid, SIGSTOP);
+  kill (child.pid, SIGTERM);
+  g_usleep (G_USEC_PER_SEC);
+  kill (child.pid, SIGCONT);
+  g_assert_cmpint (reap (&child), ==, 128 + SIGTERM);
+  g_assert_nonnull (strstr (child.text->str, "\nstopped by SIGTERM after "));
+  g_string_free (child.text, TRUE);
+}
+
+/* whoever asks again a moment later does not want to wait */
+static void
+test_second_signal (void)
+{
+  Child child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
+                                                  "fakesrc ! identity error-every=2 ! fakesink "
+                                                  "fakesrc work=1h ! fakesink",
+                                                  NULL });
+
+  g_assert_true (read_until (&child, "skipped (other): "));
+  for (guint i = 0; i < 5; i++) { /* and the second may be read too soon */
+    kill (child.pid, SIGTERM);
+    g_usleep (700000);
+  }
+  g_assert_cmpint (reap (&child), ==, 128 + SIGTERM);
+  g_assert_null (strstr (child.text->str, "stopped by SIGTERM"));
   g_string_free (child.text, TRUE);
 }
 
@@ -667,7 +721,7 @@ test_no_bar_elsewhere (void)
 {
   g_auto (Result) result = launch ("fakesrc num-buffers=400 interval=1ms ! fakesink");
   g_auto (Result) forced =
-      launch ("--progress=bar", "fakesrc num-buffers=600 interval=1ms ! fakesink");
+      launch ("--progress=bar", "fakesrc num-buffers=5000 interval=1ms ! fakesink");
 
   g_assert_null (strchr (result.err, '\r'));
   g_assert_nonnull (strchr (forced.err, '\r'));
@@ -699,6 +753,8 @@ main (int argc, char **argv)
   g_test_add_data_func ("/hr-launch/sigint", GINT_TO_POINTER (SIGINT), test_signal);
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
   g_test_add_func ("/hr-launch/signals-at-once", test_signals_at_once);
+  g_test_add_func ("/hr-launch/signal-read-late", test_signal_read_late);
+  g_test_add_func ("/hr-launch/second-signal", test_second_signal);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);
   g_test_add_data_func ("/hr-launch/asleep-serial", "serial", test_signal_while_asleep);
   g_test_add_func ("/hr-launch/signal-before-start", test_signal_before_start);

@@ -204,7 +204,7 @@ def test_flat_texts(folder):
     """nor with the number of long texts read"""
     texts = [record(i, [], "x" * (1000 << i % 10)) for i in range(100)]
     path = write(folder, texts)
-    epochs = 4000 if LONG else 200
+    epochs = 8000 if LONG else 200  # half as many drift by up to 4 % of themselves where nothing is kept
     seen, run = watch([f"--epochs={epochs}", "--memory=64MiB", f"filesrc location={path} block-bytes=64KiB ! "
                        "jsonlparse workers=2 keep=query ! batch size=8 ! prefetchqueue ! fakesink"])
     assert run["samples"] == 100 * epochs

@@ -73,7 +73,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 def launch(server, *args):
     """Lets the server go when the stall has been told; everything that was said."""
     environment = {**os.environ, "AWS_ENDPOINT_URL": server.url, "AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "HR_PLAN_CACHE": ""}
-    process = subprocess.Popen([HR_LAUNCH, "--stall-timeout=1", "--progress=none", *args], stderr=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen([HR_LAUNCH, "--stall-timeout=5", "--progress=none", *args], stderr=subprocess.PIPE, text=True, env=environment)
     said = []
     for line in process.stderr:
         said.append(line.rstrip("\n"))

@@ -6,6 +6,7 @@ usage: test-trace.py HR_LAUNCH SOURCE_ROOT
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import signal
@@ -15,6 +16,7 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.request
 
 HR_LAUNCH, ROOT = sys.argv[1], pathlib.Path(sys.argv[2])
 sys.dont_write_bytecode = True
@@ -85,7 +87,9 @@ class Tracing(unittest.TestCase):
             trace, stats = run(self.path, TEXT.format(workers=workers))
             self.compare(trace, stats)
             names = {"source", "batch0", "prefetchqueue0", "trainsim0"} | ({"slow"} if workers == 1 else {f"slow {i + 1}" for i in range(4)})
-            self.assertEqual(set(trace.threads.values()), names)
+            told = set(trace.threads.values())  # a worker that comes when all is done has nothing to tell
+            self.assertLessEqual(told, names)
+            self.assertLessEqual(names - told, {f"slow {i + 1}" for i in range(4)})
             self.assertEqual(sorted(s.args["sample"] for s in trace.work_of("slow")), list(range(60)))
             self.assertEqual([s.args["step"] for s in trace.work_of("trainsim0")], list(range(15)))
             self.assertEqual(trace.counters, {"memory budget"} | {"queue of " + n for n in ("slow", "batch0", "prefetchqueue0", "trainsim0")})
@@ -213,10 +217,10 @@ class Tracing(unittest.TestCase):
         with subprocess.Popen(server, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as serving:
             there = dict(serving.stdout.readline().rstrip("\n").split("=", 1) for _ in range(6))
             with subprocess.Popen([HR_LAUNCH, "-q", f"--trace={self.path}", FETCH.format(workers=1)], env={**os.environ, **there}) as process:
-                while not self.path.exists() or '"name":"jsonlparse0","cat":"work"' not in self.path.read_text(encoding="utf-8"):
+                counts = there["AWS_ENDPOINT_URL"] + "/_badnight/counts"
+                while json.loads(urllib.request.urlopen(counts).read())["faults"].get("slow-first-byte", 0) < 8:
                     self.assertIsNone(process.poll())
                     time.sleep(0.05)
-                time.sleep(1)  # the links are followed at once
                 process.send_signal(signal.SIGINT)
                 self.assertEqual(process.wait(timeout=100), 130)
             serving.stdin.close()
@@ -249,6 +253,8 @@ class Tracing(unittest.TestCase):
         """a pipe that nobody reads is waited for, and a signal ends that; a record says that nobody does"""
         os.mkfifo(self.path)
         with subprocess.Popen([HR_LAUNCH, "-q", f"--trace={self.path}", "fakesrc ! fakesink"], stderr=subprocess.PIPE, text=True) as process:
+            while not int(re.search(r"SigBlk:\s*(\w+)", pathlib.Path(f"/proc/{process.pid}/status").read_text())[1], 16) >> 14 & 1:
+                time.sleep(0.01)  # before, SIGTERM ends it without a word
             time.sleep(0.3)  # it has come to wait, as a rule; else the signal is there before
             process.send_signal(signal.SIGTERM)
             err = process.communicate(timeout=100)[1]

@@ -11,7 +11,10 @@
 #define FIRST_PORT 8707
 #define N_PORTS 32 /* as many ranks of one machine find a port each */
 #define LEAST_TOKEN 16
-#define FAREWELL 1500 /* ms; a page asks once a second */
+/* ms: a page asks once a second, so one that looks is told how the run has ended, and asks again;
+ * one on a busy machine is late */
+#define FAREWELL 1500
+#define MOST_FAREWELL 10000
 #define LOOKING (3 * G_USEC_PER_SEC)
 
 /* nothing from elsewhere, nothing inline, in no frame of others */
@@ -29,7 +32,10 @@ struct _Dashboard {
   SoupServer *server;
   Door *door;
   GThread *thread;
-  gint64 asked; /* when a page last did, by the thread */
+  /* by the thread */
+  gint64 asked;      /* when a page last did */
+  gboolean told;     /* and it knows how the run has ended */
+  gboolean farewell; /* it is over */
 };
 
 /* ---- what is served ---- */
@@ -70,6 +76,14 @@ verdict_words (JsonObject *stats)
                           advice != NULL ? ": " : "", advice != NULL ? advice : "");
 }
 
+static gboolean
+is_over (JsonObject *stats)
+{
+  const char *status = json_object_get_string_member (stats, "status");
+
+  return strcmp (status, "not-started") != 0 && strcmp (status, "running") != 0;
+}
+
 static char *
 stats_json (Dashboard *self)
 {
@@ -87,6 +101,7 @@ stats_json (Dashboard *self)
   json_builder_end_object (json);
   more = json_builder_get_root (json);
   from = json_node_get_object (more);
+  self->told = is_over (json_node_get_object (stats));
   names = json_object_get_members (from);
   for (const GList *item = names; item != NULL; item = item->next)
     json_object_set_member (json_node_get_object (stats), item->data,
@@ -168,6 +183,22 @@ pass_body (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message,
   soup_message_body_set_accumulate (soup_server_message_get_request_body (message), FALSE);
 }
 
+static gboolean
+quit (gpointer data)
+{
+  g_main_loop_quit (((Dashboard *)data)->loop);
+  return G_SOURCE_REMOVE;
+}
+
+static void
+quit_in (Dashboard *self, guint ms)
+{
+  g_autoptr (GSource) end = g_timeout_source_new (ms);
+
+  g_source_set_callback (end, quit, self, NULL);
+  g_source_attach (end, self->context);
+}
+
 static void
 handle (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message, const char *path,
         GHashTable *query, gpointer data)
@@ -201,6 +232,8 @@ handle (SoupServer *server G_GNUC_UNUSED, SoupServerMessage *message, const char
   } else if (strcmp (path, "/stats.json") == 0) {
     self->asked = g_get_monotonic_time ();
     answer (message, SOUP_STATUS_OK, "application/json", stats_json (self));
+    if (self->farewell)
+      quit_in (self, FAREWELL);
   } else if (strcmp (path, "/metrics") == 0) {
     answer_metrics (self, message);
   } else if (strcmp (path, "/healthz") == 0) {
@@ -370,23 +403,15 @@ dashboard_note (Dashboard *self, const char *kind, const char *text)
   history_note (self->history, kind, text);
 }
 
-static gboolean
-quit (gpointer data)
-{
-  g_main_loop_quit (((Dashboard *)data)->loop);
-  return G_SOURCE_REMOVE;
-}
-
 /* who looks sees the last numbers, and whether it ended or failed */
 static gboolean
 say_farewell (gpointer data)
 {
   Dashboard *self = data;
   gboolean seen = self->asked > 0 && g_get_monotonic_time () - self->asked < LOOKING;
-  g_autoptr (GSource) end = g_timeout_source_new (seen ? FAREWELL : 0);
 
-  g_source_set_callback (end, quit, self, NULL);
-  g_source_attach (end, self->context);
+  self->farewell = TRUE;
+  quit_in (self, !seen ? 0 : self->told ? FAREWELL : MOST_FAREWELL);
   return G_SOURCE_REMOVE;
 }
 

@@ -25,6 +25,7 @@ Dashboard *dashboard_new (DashboardStats stats, gpointer data, const char *where
 const char *dashboard_get_uri (Dashboard *dashboard);
 /* a line for the page: a sample that was skipped, a warning, a stall; any thread */
 void dashboard_note (Dashboard *dashboard, const char *kind, const char *text);
-/* ends the thread; while a page is looking not before it has seen how the run ended, 1.5 s */
+/* ends the thread; while a page is looking not before it has seen how the run ended and 1.5 s more,
+ * at most 10 s */
 void dashboard_free (Dashboard *dashboard);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (Dashboard, dashboard_free)

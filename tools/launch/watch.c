@@ -16,7 +16,7 @@
 #define LINES_INTERVAL (5 * (gint64)1000000000)
 /* signals so close together are one request: timeout(1) sends its own to the process and to the
  * group, and a key that is held down comes again */
-#define SIGNAL_INTERVAL (G_USEC_PER_SEC / 2)
+#define SIGNAL_INTERVAL 500 /* ms */
 
 struct _LaunchWatch {
   HrPipeline *pipeline;
@@ -57,32 +57,43 @@ launch_block_signals (void)
   signal (SIGPIPE, SIG_IGN);
 }
 
+/* Returns: its number; 0: none within @timeout ms, -1 for ever; -1: the run is over */
+static int
+next_signal (LaunchWatch *watch, int timeout)
+{
+  struct pollfd fds[] = { { watch->signals, POLLIN, 0 }, { watch->bell, POLLIN, 0 } };
+  struct signalfd_siginfo info;
+  int n;
+
+  do {
+    n = poll (fds, 2, timeout);
+    if (n > 0 && fds[1].revents != 0)
+      return -1;
+    if (n > 0 && read (watch->signals, &info, sizeof info) == sizeof info)
+      return (int)info.ssi_signo;
+  } while (n != 0);
+  return 0;
+}
+
 static gpointer
 watch_signals (gpointer data)
 {
   LaunchWatch *watch = data;
-  struct pollfd fds[] = { { watch->signals, POLLIN, 0 }, { watch->bell, POLLIN, 0 } };
-  gint64 first = 0;
+  int number = next_signal (watch, -1);
+  gint64 end;
 
-  for (;;) {
-    struct signalfd_siginfo info;
-
-    if (poll (fds, 2, -1) < 0)
-      continue;
-    if (fds[1].revents != 0)
-      return NULL;
-    if (read (watch->signals, &info, sizeof info) != sizeof info)
-      continue;
-    /* whoever asks twice does not want to wait for a summary */
-    if (g_atomic_int_get (&watch->signal) != 0) {
-      if (g_get_monotonic_time () - first < SIGNAL_INTERVAL)
-        continue;
-      _exit (128 + (int)info.ssi_signo);
-    }
-    first = g_get_monotonic_time ();
-    g_atomic_int_set (&watch->signal, (gint)info.ssi_signo);
-    hr_pipeline_stop (watch->pipeline);
-  }
+  if (number < 0)
+    return NULL;
+  end = g_get_monotonic_time () / 1000 + SIGNAL_INTERVAL;
+  g_atomic_int_set (&watch->signal, number);
+  hr_pipeline_stop (watch->pipeline);
+  /* what came in time may be read late: the time is over when nothing more is there */
+  while ((number = next_signal (watch, (int)MAX (end - g_get_monotonic_time () / 1000, 0))) > 0)
+    ;
+  /* whoever asks twice does not want to wait for a summary */
+  if (number == 0 && (number = next_signal (watch, -1)) > 0)
+    _exit (128 + number);
+  return NULL;
 }
 
 /* the line about the whole run is the last, where the eye is */
