@@ -524,7 +524,7 @@ class Map(WithData):
 
     def test_interrupt(self):
         """Ctrl-C ends a run whose function works for ever"""
-        child = run_python("import headrace, sys, time\ndef f(sample):\n    print('working', flush=True)\n"
+        child = run_python("import headrace, sys, time\ndef f(sample):\n    if not over:\n        print('working', flush=True)\n"
                            "    while not over:\n        time.sleep(0.01)\n"
                            "over = False\nloader = headrace.Loader(sys.argv[1], framework='numpy', map=f)\n"
                            "try:\n    next(loader)\nexcept KeyboardInterrupt:\n    over = True\n    print('interrupted')\n",

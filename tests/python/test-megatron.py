@@ -7,7 +7,6 @@ import os
 import pathlib
 import pickle
 import shutil
-import socket
 import sys
 import tempfile
 import types
@@ -235,8 +234,8 @@ class Bridge:
         return {"seen": seen}
 
 
-def run_rank(rank, port, text, folder):
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=TP * DP)
+def run_rank(rank, text, folder):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=TP * DP)
     torch.set_num_threads(1)
     groups, results = Groups(), {}
     provider = megatron.dataloader_provider(text, valid=text, transform=told)
@@ -262,9 +261,7 @@ class Ranks(WithData):
     def setUpClass(cls):
         super().setUpClass()
         cls.folder = tempfile.mkdtemp()
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        torch.multiprocessing.spawn(run_rank, (port, pipeline(cls.data, 1), cls.folder), nprocs=TP * DP)
+        torch.multiprocessing.spawn(run_rank, (pipeline(cls.data, 1), cls.folder), nprocs=TP * DP)
         cls.told = [json.loads(pathlib.Path(cls.folder, str(rank)).read_text(encoding="utf-8")) for rank in range(TP * DP)]
 
     @classmethod

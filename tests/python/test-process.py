@@ -72,8 +72,8 @@ def interrupted(case, after):
 
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, after)
         with case.assertRaises(KeyboardInterrupt):
+            signal.setitimer(signal.ITIMER_REAL, after)
             yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -437,8 +437,8 @@ class Ends(WithData):
 
     def test_interrupted_pull(self):
         """a pull that was broken off while it waits is gone on with: no batch is lost"""
-        text = "fakesrc num-buffers=6 ! identity sleep=400ms ! batch size=2 ! appsink"
-        wanted = digests(load(text.replace("400ms", "0s"), process=False))
+        text = "fakesrc num-buffers=6 ! identity sleep=1500ms ! batch size=2 ! appsink"
+        wanted = digests(load(text.replace("1500ms", "0s"), process=False))
         loader = load(text)
         loader._start()
         with interrupted(self, 0.05):  # long before there is anything
@@ -467,9 +467,10 @@ class Ends(WithData):
         def spawn(*ends):
             deaf.append(spawned(*ends))
             halt(deaf[0])
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
             return deaf[0]
 
-        with patched("_LEAVE_TIME", 0.2), patched("_spawn", spawn) as spawned, interrupted(self, 0.1):
+        with patched("_LEAVE_TIME", 0.2), patched("_spawn", spawn) as spawned, interrupted(self, 60):
             next(loader)
         self.assertFalse(is_there(deaf[0]))
         self.assertEqual(len(list(loader)), 6)

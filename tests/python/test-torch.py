@@ -2,7 +2,6 @@
 """headrace.Loader with torch: dtypes, memory, torch's and torchdata's loaders around it, and ranks of gloo."""
 import gc
 import os
-import socket
 import sys
 import tempfile
 
@@ -25,8 +24,8 @@ def same(left, right):
         for name, value in left.items())
 
 
-def run_rank(rank, port, pipeline, folder):
-    torch.distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+def run_rank(rank, pipeline, folder):
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/rendezvous", rank=rank, world_size=2)
     loader = headrace.Loader(pipeline)
     batches = list(loader)
     steps = torch.tensor([len(batches)])
@@ -145,10 +144,8 @@ class Torch(WithData):
 
     def test_ranks_of_gloo(self):
         """ranks are those of torch.distributed: every sample once, equal steps"""
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
         with tempfile.TemporaryDirectory() as folder:
-            torch.multiprocessing.spawn(run_rank, (port, self.data.pipeline(), folder), nprocs=2)
+            torch.multiprocessing.spawn(run_rank, (self.data.pipeline(), folder), nprocs=2)
             lines = [open(os.path.join(folder, str(rank)), encoding="utf-8").read().split("\n") for rank in range(2)]
         self.assertEqual(lines[0][0], lines[1][0])
         self.assertEqual(int(lines[0][0]), 6)

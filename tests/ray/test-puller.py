@@ -170,9 +170,10 @@ class Run:
                 unittest.mock.patch.object(room, "_FORGET", forget):
             team = FakeTeam([Producer(fake, node, lambda part, i=i: takes(i, part)) for i, node in enumerate(nodes)], joins)
             self.warnings = []
+            begin = time.monotonic()
             one = Puller(team, (Unit(0, part, 1) for part in range(n)), depth, None, self.warnings.append)
             try:
-                self.parts, told, begin = [], None, time.monotonic()
+                self.parts, told = [], None
                 while (taken := one.take()) is not None:
                     unit, told = taken
                     taken = None
