@@ -7,20 +7,18 @@ typedef struct {
   SmallSink sink;
   HrPipeline *pipeline;
   HrElement *pool, *end;
-  gint inside, most; /* atomic */
-  gint open;         /* atomic: those inside may leave */
+  gint inside; /* atomic */
+  gint open;   /* atomic: those with samples below it may leave */
 } Rig;
 
 /* stays inside until the test opens the door */
 static gboolean
-wait_inside (gpointer data, gint64 value G_GNUC_UNUSED, HrOut *out, GError **error G_GNUC_UNUSED)
+wait_inside (gpointer data, gint64 value, HrOut *out, GError **error G_GNUC_UNUSED)
 {
   Rig *rig = data;
-  gint n = g_atomic_int_add (&rig->inside, 1) + 1;
 
-  if (n > g_atomic_int_get (&rig->most))
-    g_atomic_int_set (&rig->most, n);
-  while (!g_atomic_int_get (&rig->open) && hr_out_sleep (out, 200000))
+  g_atomic_int_add (&rig->inside, 1);
+  while (value >= g_atomic_int_get (&rig->open) && hr_out_sleep (out, 200000))
     ;
   g_atomic_int_add (&rig->inside, -1);
   return TRUE;
@@ -55,7 +53,7 @@ finish (Rig *rig, gint64 n)
 {
   g_autoptr (GError) error = NULL;
 
-  g_atomic_int_set (&rig->open, 1);
+  g_atomic_int_set (&rig->open, G_MAXINT);
   g_assert_true (hr_pipeline_wait (rig->pipeline, &error));
   g_assert_no_error (error);
   small_assert_counts (&rig->sink, n);
@@ -105,20 +103,18 @@ test_fewer_workers (void)
 {
   Rig rig;
 
-  set_up (&rig, 3000, "6", FALSE);
+  set_up (&rig, 100, "6", FALSE);
   start (&rig);
   wait_for_inside (&rig, 6);
   small_set (rig.pool, "workers", "2");
-  g_atomic_int_set (&rig.open, 1);
+  g_atomic_int_set (&rig.open, 6);
   wait_for_samples (&rig, 6); /* what the six had has left */
-  g_atomic_int_set (&rig.open, 0);
   wait_for_inside (&rig, 2);
-  g_atomic_int_set (&rig.most, 2);
   g_usleep (3000); /* nobody else comes in */
-  g_assert_cmpint (g_atomic_int_get (&rig.most), ==, 2);
+  g_assert_cmpint (g_atomic_int_get (&rig.inside), ==, 2);
   small_set (rig.pool, "workers", "5");
   wait_for_inside (&rig, 5);
-  finish (&rig, 3000);
+  finish (&rig, 100);
 }
 
 /* each: those who were put aside have samples of several members, and leave in the end too */
@@ -156,7 +152,7 @@ test_cpus (void)
   start (&rig);
   wait_for_inside (&rig, 1);
   g_usleep (3000);
-  g_assert_cmpint (g_atomic_int_get (&rig.most), ==, 1);
+  g_assert_cmpint (g_atomic_int_get (&rig.inside), ==, 1);
   small_set_pipeline (rig.pipeline, "cpus", "4");
   wait_for_inside (&rig, 4);
   finish (&rig, 100);
@@ -210,7 +206,7 @@ test_all_at_once (void)
     pthread_t threads[2];
 
     set_up (&rig, 300, "2", FALSE);
-    g_atomic_int_set (&rig.open, 1);
+    g_atomic_int_set (&rig.open, G_MAXINT);
     for (int k = 0; k < 2; k++)
       g_assert_cmpint (pthread_create (&threads[k], NULL, change_workers, &rig), ==, 0);
     start (&rig);
@@ -231,7 +227,7 @@ test_not_running (void)
   set_up (&rig, 20, "2", FALSE);
   small_set (rig.pool, "workers", "3");
   small_set_pipeline (rig.pipeline, "memory", "1KiB");
-  g_atomic_int_set (&rig.open, 1);
+  g_atomic_int_set (&rig.open, G_MAXINT);
   start (&rig);
   g_assert_true (hr_pipeline_wait (rig.pipeline, NULL));
   g_assert_cmpuint (rig.pool->run->n_workers, ==, 3);
