@@ -56,14 +56,10 @@ def kill_one_of_two(rng: random.Random) -> None:
 def kill_one_of_three(rng: random.Random, address: str) -> None:
     """By name: the second reader hears of the first one's death; the name is free at once."""
     writer = start(f"{WRITER} address={address} readers=2")
-    readers = [start(f"shmsrc address={address} reader={i} {READER}") for i in range(2)]
-    while True:  # until all are there: two connections besides the name itself
-        with open("/proc/net/unix", encoding="utf-8", errors="replace") as table:
-            if sum(f"@headrace/{address}" in line for line in table) >= 3:
-                break
-        assert all(process.poll() is None for process in [writer, *readers]), [outcome(p) for p in [writer, *readers]]
-        time.sleep(0.01)
-    time.sleep(0.03 + rng.random() * 0.1)
+    readers = [start(f"shmsrc address={address} reader={i} {READER} silent=false sync-every=1") for i in range(2)]
+    for reader in readers:  # a batch comes only when all have been let in; one that dies before is forgotten
+        assert reader.stdout.readline(), [outcome(p) for p in readers]
+    time.sleep(rng.random() * 0.1)
     everybody = [writer, *readers]
     victim = rng.choice(everybody)
     victim.send_signal(signal.SIGKILL)
