@@ -12,30 +12,21 @@
 
 /* ---- renewal ---- */
 
-static void
-test_renewed_early (void)
+/* FALSE: on a busy machine nobody has looked, or asked, in the second that the test is about */
+static gboolean
+run_early (void)
 {
   g_autoptr (FakeAws) aws = fake_aws_new ();
   HrS3Credentials *credentials;
   guint state, n_meanwhile = 0;
   gint64 now, expires = 0;
-  gboolean waits;
+  gboolean waits, second;
 
   fake_aws_use_container (aws);
-  credentials = fake_aws_use ();
-  fake_aws_check_key (credentials, "KEY1");
-  hr_s3_credentials_leave (credentials);
-  g_assert_cmpuint (fake_aws_get_n_keys (aws), ==, 1); /* an hour is long enough */
-  g_setenv ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "another", TRUE);
-  {
-    g_autofree char *url = g_strconcat (g_getenv ("AWS_CONTAINER_CREDENTIALS_FULL_URI"), "2", NULL);
-
-    g_setenv ("AWS_CONTAINER_CREDENTIALS_FULL_URI", url, TRUE);
-  }
   /* of a life of 12 s the last two are near to the end */
   FAKE_AWS_SET (aws, lifetime, 12);
   credentials = fake_aws_use ();
-  fake_aws_check_key (credentials, "KEY2");
+  fake_aws_check_key (credentials, "KEY1");
   FAKE_AWS_SET (aws, lifetime, 3600);
   hr_mutex_lock (&aws->gate);
   do { /* the old keys are given while others come … */
@@ -47,16 +38,39 @@ test_renewed_early (void)
     expires = waits ? expires : old.expires;
     g_assert_no_error (error);
     if (!waits)
-      g_assert_cmpstr (old.access_key, ==, "KEY2");
-    n_meanwhile += !waits && g_atomic_int_get (&aws->n_asked) == 3;
+      g_assert_cmpstr (old.access_key, ==, "KEY1");
+    n_meanwhile += !waits && g_atomic_int_get (&aws->n_asked) == 2;
     g_usleep (5000);
   } while (!waits);
-  g_assert_cmpuint (n_meanwhile, >, 0);
-  g_assert_cmpint (now, <, expires);
   g_assert_cmpuint (state, ==, 1); /* … and when their end is near, they are waited for */
   hr_mutex_unlock (&aws->gate);
-  fake_aws_check_key (credentials, "KEY3");
+  {
+    g_autoptr (GError) error = NULL;
+    g_autofree char *key = fake_aws_get_key (credentials, &error);
+
+    g_assert_no_error (error);
+    g_assert_cmpstr (key, !=, "KEY1");
+    second = strcmp (key, "KEY2") == 0; /* held back for too long, they are asked for again */
+  }
   hr_s3_credentials_leave (credentials);
+  return n_meanwhile > 0 && now < expires && second;
+}
+
+static void
+test_renewed_early (void)
+{
+  g_autoptr (FakeAws) aws = fake_aws_new ();
+  HrS3Credentials *credentials;
+  gboolean early = FALSE;
+
+  fake_aws_use_container (aws);
+  credentials = fake_aws_use ();
+  fake_aws_check_key (credentials, "KEY1");
+  hr_s3_credentials_leave (credentials);
+  g_assert_cmpuint (fake_aws_get_n_keys (aws), ==, 1); /* an hour is long enough */
+  for (guint i = 0; i < 5 && !early; i++)
+    early = run_early ();
+  g_assert_true (early);
 }
 
 static void
