@@ -185,7 +185,7 @@ def test_redirect(night):
 def test_stall(night):
     """stall: silence in the middle of a body is noticed, and the rest asked for again"""
     night.rules({"fault": "stall-body", "op": "get", "times": 1})
-    run = read(night, "part-bytes=1MiB progress-timeout=300ms").end()
+    run = read(night, "part-bytes=1MiB progress-timeout=5s").end()
     assert run.ids == IDS and len(run.requests()) == 2
 
 
