@@ -66,6 +66,17 @@ class Failures(unittest.TestCase):
     def wait_for_steps(self, ranks, n):
         wait_for(lambda: min(ray.get([rank.get_n.remote() for rank in ranks])) >= n)
 
+    def stop_producer(self, ranks, n, number=0):
+        """One hangs while the ranks stand behind their first `n` steps, so that much is asked of it behind that."""
+        self.wait_for_steps(ranks, n)
+        pid = ray.get(self.producers()[number].where.remote())["pid"]
+        os.kill(pid, signal.SIGSTOP)
+        ray.get([rank.go_on.remote() for rank in ranks])
+        return pid
+
+    def count_asked(self, ranks):
+        return sum(rank["units"].get("asked", 0) for rank in ray.get([rank.stats.remote() for rank in ranks]))
+
     def check(self, ranks, running):
         logs = ray.get(running, timeout=240)
         for log, wanted in zip(logs, self.wanted, strict=True):
@@ -84,24 +95,24 @@ class Failures(unittest.TestCase):
 
     def test_producer_killed(self):
         """a producer's process is killed"""
-        ranks, running = self.start_ranks()
+        ranks, running = self.start_ranks(hold=8)
         self.wait_for_steps(ranks, 8)
-        victim = ray.get(self.producers()[0].where.remote())
-        os.kill(victim["pid"], signal.SIGKILL)
+        asked = self.count_asked(ranks)
+        victim = self.stop_producer(ranks, 8)
+        wait_for(lambda: self.count_asked(ranks) > asked + 4)  # so it has been asked, too
+        os.kill(victim, signal.SIGKILL)
         _, stats = self.check(ranks, running)
         # whichever is sooner: that it is gone, or that its unit is late
         self.assertGreater(sum(rank["units"].get("lost", 0) + rank["units"].get("hedged", 0) for rank in stats), 0)
 
     def test_producer_stopped(self):
         """a producer hangs: others are asked for what it was asked for"""
-        ranks, running = self.start_ranks()
-        self.wait_for_steps(ranks, 8)
-        victim = ray.get(self.producers()[0].where.remote())
-        os.kill(victim["pid"], signal.SIGSTOP)
+        ranks, running = self.start_ranks(hold=8)
+        victim = self.stop_producer(ranks, 8)
         try:
             _, stats = self.check(ranks, running)
         finally:
-            os.kill(victim["pid"], signal.SIGKILL)
+            os.kill(victim, signal.SIGKILL)
         self.assertGreater(sum(rank["units"].get("hedged", 0) for rank in stats), 0)
 
     def test_store(self):
@@ -115,15 +126,13 @@ class Failures(unittest.TestCase):
         thread = threading.Thread(target=look)
         thread.start()
         try:
-            ranks, running = self.start_ranks(depth=depth, step_time=0.1)
+            ranks, running = self.start_ranks(depth=depth, step_time=0.1, hold=6)
             for number in range(2):
-                self.wait_for_steps(ranks, 6 + 8 * number)
-                victim = ray.get(self.producers()[number].where.remote())
-                os.kill(victim["pid"], signal.SIGSTOP)
+                victim = self.stop_producer(ranks, 6 + 8 * number, number)
                 try:
                     self.wait_for_steps(ranks, 12 + 8 * number)
                 finally:
-                    os.kill(victim["pid"], signal.SIGCONT)
+                    os.kill(victim, signal.SIGCONT)
             logs, stats = self.check(ranks, running)
         finally:
             done.set()
@@ -137,9 +146,10 @@ class Failures(unittest.TestCase):
 
     def test_node_killed(self):
         """a node is gone, with its object store and all its producers"""
-        ranks, running = self.start_ranks()
+        ranks, running = self.start_ranks(hold=8)
         self.wait_for_steps(ranks, 8)
         self.cluster.remove_node(self.nodes[1], allow_graceful=False)
+        ray.get([rank.go_on.remote() for rank in ranks])
         logs, _ = self.check(ranks, running)
         self.assertEqual(len({step["node"] for log in logs for step in log[-4:]}), 1)
 

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import sys
+import threading
 import time
 
 import cluster
@@ -49,11 +50,11 @@ def read_log(path):
 
 
 class Trainer:
-    """Each step takes `step_time` seconds."""
+    """Each step takes `step_time` seconds; behind `hold` of them it waits for `go_on()`."""
 
-    def __init__(self, text, step_time=0.0, **options):
+    def __init__(self, text, step_time=0.0, hold=None, **options):
         self.loader = SpreadLoader(text, framework="numpy", **options)
-        self.step_time = step_time
+        self.step_time, self.hold, self.free = step_time, hold, threading.Event()
         self.log, self.gaps = [], []
 
     def train(self, n_steps=None):
@@ -62,8 +63,13 @@ class Trainer:
             self.gaps.append(time.monotonic() - begin)
             self.log.append({**describe(step), "node": step.batch.node, "nbytes": step.batch.nbytes})
             time.sleep(self.step_time)  # and has it meanwhile, as trainers do
+            if len(self.log) == self.hold:
+                self.free.wait()
             begin = time.monotonic()
         return self.log
+
+    def go_on(self):
+        self.free.set()
 
     def get_log(self):
         return self.log
