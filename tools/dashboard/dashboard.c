@@ -15,7 +15,7 @@
  * one on a busy machine is late */
 #define FAREWELL 1500
 #define MOST_FAREWELL 10000
-#define LOOKING (3 * G_USEC_PER_SEC)
+#define LOOKING (10 * G_USEC_PER_SEC)
 
 /* nothing from elsewhere, nothing inline, in no frame of others */
 #define POLICY                                                                                     \
