@@ -624,6 +624,35 @@ test_signal_read_late (void)
   g_string_free (child.text, TRUE);
 }
 
+/* whoever asks again a moment later does not want to wait */
+static void
+test_second_signal (void)
+{
+  g_autofree char *before = g_strdup (g_getenv ("TSAN_OPTIONS"));
+  /* with threads that nobody has joined, on purpose */
+  g_autofree char *options =
+      g_strconcat (before != NULL ? before : "", ":report_thread_leaks=0", NULL);
+  Child child;
+
+  g_setenv ("TSAN_OPTIONS", options, TRUE);
+  child = spawn (-1, (const char *const[]){ "-v", "--on-error=skip",
+                                            "fakesrc ! identity error-every=2 ! fakesink "
+                                            "fakesrc work=1h ! fakesink",
+                                            NULL });
+  if (before != NULL)
+    g_setenv ("TSAN_OPTIONS", before, TRUE);
+  else
+    g_unsetenv ("TSAN_OPTIONS");
+  g_assert_true (read_until (&child, "skipped (other): "));
+  for (guint i = 0; i < 5; i++) { /* and the second may be read too soon */
+    kill (child.pid, SIGTERM);
+    g_usleep (700000);
+  }
+  g_assert_cmpint (reap (&child), ==, 128 + SIGTERM);
+  g_assert_null (strstr (child.text->str, "stopped by SIGTERM"));
+  g_string_free (child.text, TRUE);
+}
+
 /* asleep in an element, and in serial mode: it stops all the same */
 static void
 test_signal_while_asleep (gconstpointer serial)
@@ -735,6 +764,7 @@ main (int argc, char **argv)
   g_test_add_data_func ("/hr-launch/sigterm", GINT_TO_POINTER (SIGTERM), test_signal);
   g_test_add_func ("/hr-launch/signals-at-once", test_signals_at_once);
   g_test_add_func ("/hr-launch/signal-read-late", test_signal_read_late);
+  g_test_add_func ("/hr-launch/second-signal", test_second_signal);
   g_test_add_data_func ("/hr-launch/asleep", NULL, test_signal_while_asleep);
   g_test_add_data_func ("/hr-launch/asleep-serial", "serial", test_signal_while_asleep);
   g_test_add_func ("/hr-launch/signal-before-start", test_signal_before_start);
