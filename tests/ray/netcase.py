@@ -66,6 +66,11 @@ class NetCase(unittest.TestCase):
     def wait_for_steps(self, name, world, n):
         cluster.wait_for(lambda: min(map(len, self.logs(name, world))) >= n, SECONDS)
 
+    def go_on(self, name, world):
+        """For ranks that were started with `hold`, and stand there."""
+        for rank in range(world):
+            pathlib.Path(f"{self.path(name, rank)}.go").touch()
+
     def finish(self, name, processes):
         """Waits for the ranks: their logs and statistics."""
         for process in processes:

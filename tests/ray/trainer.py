@@ -89,7 +89,7 @@ class Trainer:
 
 def main():
     """A rank as torchrun starts them: RANK and WORLD_SIZE, and a file that each step and the place behind it go to; at
-    the end FILE.stats gets the loader's statistics.
+    the end FILE.stats gets the loader's statistics. Behind `hold` steps it waits for FILE.go.
 
     usage: trainer.py ADDRESS TEXT FILE STEP_TIME OPTIONS (JSON)
     """
@@ -97,18 +97,21 @@ def main():
     ranks = {"rank": int(os.environ["RANK"]), "world": int(os.environ["WORLD_SIZE"])}
     cluster.ray.init(address=address, log_to_driver=False, logging_level="WARNING", _node_ip_address=cluster.IP)
     options = json.loads(options)
-    state, n_nodes = options.pop("state", None), options.pop("nodes", 1)
+    state, n_nodes, hold = options.pop("state", None), options.pop("nodes", 1), options.pop("hold", None)
     cluster.wait_for(lambda: sum(node["Alive"] for node in cluster.ray.nodes()) >= n_nodes)
     with open(path, "w", encoding="utf-8") as file, SpreadLoader(text, framework="numpy", **ranks, **options) as loader:
         if state is not None:
             loader.load_state_dict(state)
-        begin = time.monotonic()
+        begin, n = time.monotonic(), 0
         while (step := next(loader, None)) is not None:
             told = {**describe(step), "node": step.batch.node, "waited": time.monotonic() - begin}
             time.sleep(float(step_time))
-            begin = time.monotonic()
             file.write(json.dumps({**told, "state": loader.state_dict()}) + "\n")
             file.flush()
+            n += 1
+            while n == hold and not os.path.exists(path + ".go"):
+                time.sleep(0.02)
+            begin = time.monotonic()
         pathlib.Path(path + ".stats").write_text(json.dumps(loader.stats()), encoding="utf-8")
 
 
