@@ -6,7 +6,6 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import sys
 import tempfile
 
@@ -79,8 +78,19 @@ def train(text, folder, resume=None, **options):
     return {"seen": trainer.seen, "weights": weights, "steps": trainer.state.global_step, "epoch": trainer.state.epoch}
 
 
-def run_rank(rank, port, text, folder):
-    os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def become(rank):
+    """As torchrun says who one is; the address is asked for, but not used."""
+    os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT="1")
+
+
+def meet(rank, folder):
+    """By a file: a port that is free now may be somebody's a moment later."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+
+
+def run_rank(rank, text, folder):
+    become(rank)
+    meet(rank, folder)
     torch.set_num_threads(1)
     told = {}
     # 23 samples, 2 ranks of 2 rows: 6 batches an epoch, 3 steps of 2 batches; 2 epochs
@@ -106,9 +116,7 @@ class Ranks(WithData):
     def setUpClass(cls):
         super().setUpClass()
         cls.folder = tempfile.mkdtemp()
-        with socket.create_server(("127.0.0.1", 0)) as probe:
-            port = probe.getsockname()[1]
-        torch.multiprocessing.spawn(run_rank, (port, pipeline(cls.data, 2), cls.folder), nprocs=2)
+        torch.multiprocessing.spawn(run_rank, (pipeline(cls.data, 2), cls.folder), nprocs=2)
         cls.told = [json.loads(pathlib.Path(cls.folder, str(rank)).read_text(encoding="utf-8")) for rank in range(2)]
 
     @classmethod
@@ -173,9 +181,7 @@ class One(WithData):
     def test_other_world(self):
         """what two ranks have begun one goes on with, with batches of twice the size"""
         with tempfile.TemporaryDirectory() as folder:
-            with socket.create_server(("127.0.0.1", 0)) as probe:
-                port = probe.getsockname()[1]
-            torch.multiprocessing.spawn(one_step, (port, pipeline(self.data, 2), folder), nprocs=2)
+            torch.multiprocessing.spawn(one_step, (pipeline(self.data, 2), folder), nprocs=2)
             trainer = self.trainer(folder, num_train_epochs=1, gradient_accumulation_steps=1, per_device_train_batch_size=4)
             trainer.train(resume_from_checkpoint=True)
             begun = [name for rank in range(2) for name in json.loads(pathlib.Path(folder, str(rank)).read_text(encoding="utf-8"))]
@@ -226,9 +232,10 @@ class One(WithData):
             self.assertEqual(trainer.state.global_step, 1)
 
 
-def one_step(rank, port, text, folder):
-    os.environ.update(RANK=str(rank), WORLD_SIZE="2", LOCAL_RANK=str(rank), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+def one_step(rank, text, folder):
+    become(rank)
     loader = headrace.Loader(text)  # before torch.distributed is there
+    meet(rank, folder)
     trainer = Trainer(model=Model(), args=arguments(folder, num_train_epochs=1, gradient_accumulation_steps=1), train_dataset=loader)
     trainer.add_callback(StopBehindOne())
     trainer.train()
