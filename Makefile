@@ -47,18 +47,24 @@ test: ## all tests but the long ones, core and parsers under ASan, 60 s of fuzzi
 	@$(COMPILE)
 	@tools/test-all short
 
-.PHONY: test-asan
-test-asan: ## the tests under address, leak and undefined-behaviour sanitizer
+.PHONY: build-asan
+build-asan:
 	@$(DEPS) build test
-	@tools/venv
 	@tools/compile build/asan -Db_sanitize=address,undefined -Db_lundef=false
+
+.PHONY: test-asan
+test-asan: build-asan ## the tests under address, leak and undefined-behaviour sanitizer
+	@tools/venv
 	@tools/run-tests build/asan --no-suite long --no-suite unsanitized -t 10
 
-.PHONY: test-tsan
-test-tsan: ## the tests under thread sanitizer
+.PHONY: build-tsan
+build-tsan:
 	@$(DEPS) build test
-	@tools/venv
 	@tools/compile build/tsan -Db_sanitize=thread -Db_lundef=false
+
+.PHONY: test-tsan
+test-tsan: build-tsan ## the tests under thread sanitizer
+	@tools/venv
 	@tools/run-tests build/tsan --no-suite long --no-suite unsanitized -t 10
 
 .PHONY: test-valgrind
@@ -68,13 +74,6 @@ test-valgrind: ## the tests of the core under valgrind's memcheck
 	@$(COMPILE)
 	@tools/run-tests $(BUILD) --suite core --suite elements --suite json --no-suite io --no-suite long --no-suite unsanitized \
 	  -t 20 --wrap 'valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite --suppressions=$(CURDIR)/tests/sanitizer/valgrind.supp --suppressions=/usr/share/glib-2.0/valgrind/glib.supp'
-
-.PHONY: test-clang
-test-clang: ## the tests, compiled by clang with warnings as errors
-	@$(DEPS) build test long
-	@tools/venv
-	@CC=clang CXX=clang++ tools/compile build/clang -Dwerror=true
-	@tools/run-tests build/clang --no-suite long -t 10
 
 .PHONY: test-long
 test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing, coverage
@@ -87,11 +86,22 @@ test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing,
 	@$(COMPILE)
 	@tools/test-all long
 
-.PHONY: coverage
-coverage: ## lines of core and plugins that the tests reach; fails below 85 %
+# what the parts of `make test-long` need, in their order
+.PHONY: ahead
+ahead:
+	@$(MAKE) build-coverage
+	@$(MAKE) build-asan
+	@$(MAKE) build-tsan
+	@$(MAKE) build-fuzz
+
+.PHONY: build-coverage
+build-coverage:
 	@$(DEPS) build test coverage
+	@CC=clang CXX=clang++ tools/compile build/coverage -Dwerror=true -Db_coverage=true
+
+.PHONY: coverage
+coverage: build-coverage ## the tests, compiled by clang with warnings as errors: lines of core and plugins that they reach; fails below 85 %
 	@tools/venv
-	@tools/compile build/coverage -Db_coverage=true
 	@tools/coverage build/coverage 85
 
 .PHONY: build-fuzz
