@@ -88,11 +88,7 @@ test-long: ## everything: long stress, second compiler, all sanitizers, fuzzing,
 
 # what the parts of `make test-long` need, in their order
 .PHONY: ahead
-ahead:
-	@$(MAKE) build-coverage
-	@$(MAKE) build-asan
-	@$(MAKE) build-tsan
-	@$(MAKE) build-fuzz
+ahead: build-coverage build-asan build-tsan build-fuzz
 
 .PHONY: build-coverage
 build-coverage:

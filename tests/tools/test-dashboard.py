@@ -44,7 +44,6 @@ class Run:
         line = self.process.stderr.readline()
         assert line.startswith("dashboard: http://"), line + self.process.stderr.read()
         self.uri = line.split()[1]
-        self.stopped = False
         self.token = {"Authorization": "Bearer " + token} if token else {}
         split = urllib.parse.urlsplit(self.uri)
         self.host, self.port = split.hostname, split.port
@@ -72,15 +71,12 @@ class Run:
 
     def stop(self):
         """stopped, and asked how it ended: it would wait for who looked and is not told"""
-        self.stopped = True
         self.process.send_signal(signal.SIGINT)
         with contextlib.suppress(AssertionError, OSError, http.client.HTTPException):
             self.until(lambda s: s["status"] not in ("not-started", "running"))
 
     def end(self):
-        """what it said on stdout"""
-        if not self.stopped:
-            self.process.send_signal(signal.SIGINT)
+        """what it said on stdout, once it has ended"""
         out, _ = self.process.communicate(timeout=60)
         return out
 
@@ -290,7 +286,9 @@ class Guards(unittest.TestCase):
             run.ask("/healthz")
         # stopped before it began, and one that is over at once
         for _ in range(20):
-            Run("fakesrc num-buffers=1 ! fakesink").end()
+            run = Run("fakesrc num-buffers=1 ! fakesink")
+            run.process.send_signal(signal.SIGINT)
+            run.end()
 
 
 tap.main()
